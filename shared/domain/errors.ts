@@ -1,0 +1,184 @@
+/** Every public error code. Codes are added, never renamed. The HTTP status of each is in `wire/problem.ts`. */
+export type ErrorCode =
+  | 'invalid_request'
+  | 'unsupported_media_type'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'topic_not_found'
+  | 'partition_not_found'
+  | 'partitions_cannot_shrink'
+  | 'record_too_large'
+  | 'request_too_large'
+  | 'offset_out_of_range'
+  | 'throttled'
+  | 'unavailable'
+  | 'outcome_unknown'
+  | 'not_implemented'
+  | 'internal';
+
+/** Facts that the caller can act on; they appear beside `code` in the problem. */
+export type ErrorData = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+
+/** A refusal with a name. Anything else that is thrown is a bug or an outage and becomes `internal`. */
+export abstract class BackboneError extends Error {
+  abstract readonly code: ErrorCode;
+  /** Whether the same request may succeed when it is sent again. */
+  readonly retryable: boolean = false;
+  /** Public facts, shown to the caller. */
+  readonly data: ErrorData = {};
+
+  constructor(detail: string, options?: ErrorOptions) {
+    super(detail, options);
+    this.name = new.target.name;
+  }
+}
+
+/** The request is malformed. Nothing was written. */
+export class InvalidRequest extends BackboneError {
+  readonly code = 'invalid_request';
+  constructor(
+    detail: string,
+    override readonly data: ErrorData = {},
+  ) {
+    super(detail);
+  }
+}
+
+/** The body's media type is not one that this route reads. Nothing was written. */
+export class UnsupportedMediaType extends BackboneError {
+  readonly code = 'unsupported_media_type';
+  override readonly data: ErrorData;
+  constructor(got: string, accepted: readonly string[]) {
+    super(`Content-Type '${got}' is not supported here; send ${accepted.join(' or ')}`);
+    this.data = { accepted };
+  }
+}
+
+/** No route has this path. */
+export class RouteNotFound extends BackboneError {
+  readonly code = 'not_found';
+  constructor(path: string) {
+    super(`There is nothing at ${path}`);
+  }
+}
+
+/** The path exists, with other methods. */
+export class MethodNotAllowed extends BackboneError {
+  readonly code = 'method_not_allowed';
+  override readonly data: ErrorData;
+  constructor(
+    method: string,
+    path: string,
+    readonly allowed: readonly string[],
+  ) {
+    super(`${method} is not allowed at ${path}; use ${allowed.join(', ')}`);
+    this.data = { allowed };
+  }
+}
+
+/** No topic has this name, or the incarnation that the request began with was deleted. Nothing was stored. */
+export class TopicNotFound extends BackboneError {
+  readonly code = 'topic_not_found';
+  override readonly data: ErrorData;
+  constructor(topic: string) {
+    super(`Topic '${topic}' does not exist`);
+    this.data = { topic };
+  }
+}
+
+/** The path names a partition that the topic does not have. */
+export class PartitionNotFound extends BackboneError {
+  readonly code = 'partition_not_found';
+  override readonly data: ErrorData;
+  constructor(topic: string, partition: number, partitions: number) {
+    super(`Topic '${topic}' has partitions 0 to ${partitions - 1}; ${partition} is not one of them`);
+    this.data = { topic, partition, partitions };
+  }
+}
+
+/** Partitions can be added to a topic, never taken away. Nothing was changed. */
+export class PartitionsCannotShrink extends BackboneError {
+  readonly code = 'partitions_cannot_shrink';
+  override readonly data: ErrorData;
+  constructor(topic: string, current: number, asked: number) {
+    super(`Topic '${topic}' has ${current} partitions and cannot go back to ${asked}`);
+    this.data = { topic, partitions: current };
+  }
+}
+
+/** One record alone is larger than the backbone takes. Nothing was written. */
+export class RecordTooLarge extends BackboneError {
+  readonly code = 'record_too_large';
+  override readonly data: ErrorData;
+  constructor(index: number, bytes: number, maxBytes: number) {
+    super(`Record ${index} has ${bytes} bytes; at most ${maxBytes} are allowed`);
+    this.data = { index, bytes, maxBytes };
+  }
+}
+
+/** The request as a whole is larger than the backbone takes. Nothing was written. */
+export class RequestTooLarge extends BackboneError {
+  readonly code = 'request_too_large';
+  constructor(
+    detail: string,
+    override readonly data: ErrorData,
+  ) {
+    super(detail);
+  }
+}
+
+/** The offset is below the log start or above the log end. */
+export class OffsetOutOfRange extends BackboneError {
+  readonly code = 'offset_out_of_range';
+  override readonly data: ErrorData;
+  constructor(offset: number, logStartOffset: number, highWatermark: number) {
+    super(`Offset ${offset} is outside ${logStartOffset} to ${highWatermark}`);
+    this.data = { logStartOffset, highWatermark };
+  }
+}
+
+/** The store refuses more load for now. Nothing was stored: try again after `retryAfterMs`. */
+export class Throttled extends BackboneError {
+  readonly code = 'throttled';
+  override readonly retryable = true;
+  override readonly data: ErrorData;
+  constructor(detail: string, retryAfterMs = 1_000, options?: ErrorOptions) {
+    super(detail, options);
+    this.data = { retryAfterMs };
+  }
+}
+
+/** The store could not be reached in time, or others were faster every time. Nothing was stored: try again. */
+export class Unavailable extends BackboneError {
+  readonly code = 'unavailable';
+  override readonly retryable = true;
+  override readonly data: ErrorData;
+  constructor(detail: string, retryAfterMs = 1_000, options?: ErrorOptions) {
+    super(detail, options);
+    this.data = { retryAfterMs };
+  }
+}
+
+/** Whether the records were stored could not be found out. A repeat without an `Idempotency-Key` may store them twice. */
+export class OutcomeUnknown extends BackboneError {
+  readonly code = 'outcome_unknown';
+  override readonly retryable = true;
+}
+
+/** A part of the API that this version does not have yet. Nothing was written. */
+export class NotImplemented extends BackboneError {
+  readonly code = 'not_implemented';
+}
+
+/** Somebody else's append lies in a slot that this append reserved: the head went back, or there is a bug. Alarm. */
+export class StrangerInSlot extends Error {
+  constructor(
+    readonly log: string,
+    readonly last: number,
+    readonly append: string,
+    readonly found: string,
+  ) {
+    super(`slot ${last} of ${log} was reserved by ${append} and is held by ${found}`);
+    this.name = 'StrangerInSlot';
+  }
+}

@@ -1,0 +1,80 @@
+/** Every bound of the backbone, with its unit in the name and its source or reason beside it. */
+
+// ---- Topics and names
+/** Source: Kafka, `Topic.MAX_NAME_LENGTH`. */
+export const NAME_CHARS_MAX = 249;
+export const PARTITIONS_MAX = 1_024;
+export const PARTITIONS_DEFAULT = 8;
+/** Shortest retention. Late writes, voids and claims rest on it being longer than 2 × `LATE_MAX_MS`. */
+export const RETENTION_MS_MIN = 3_600_000;
+export const RETENTION_MS_DEFAULT = 604_800_000;
+/** Records are kept for ever. */
+export const RETENTION_FOREVER = -1;
+export const LIST_LIMIT_MAX = 1_000;
+export const LIST_LIMIT_DEFAULT = 100;
+
+// ---- Produce
+export const RECORDS_PER_REQUEST_MAX = 1_000;
+/** Key + value + headers of one record, before compression. */
+export const RECORD_BYTES_MAX = 4 * 1024 * 1024;
+/**
+ * Request body, decoded and decompressed. Source: AWS Lambda, "Invocation payload, synchronous: 6 MB", of which a
+ * binary body has 3/4 left after base64, and the rest of the event needs room.
+ */
+export const REQUEST_BYTES_MAX = 4_500_000;
+/** Largest item of DynamoDB, attribute names included. Source: AWS, DynamoDB quotas, "Item size". */
+export const ITEM_BYTES_MAX = 400 * 1024;
+/** Largest stored batch that is kept inside its slot; leaves `ITEM_BYTES_MAX` room for everything else. */
+export const INLINE_BATCH_BYTES_MAX = 350 * 1024;
+export const IDEMPOTENCY_KEY_CHARS_MAX = 255;
+
+// ---- Fetch
+export const FETCH_RECORDS_MAX = 1_000;
+export const FETCH_RECORDS_DEFAULT = 500;
+export const FETCH_BYTES_MAX = 5_242_880;
+export const FETCH_BYTES_DEFAULT = 1_048_576;
+export const FETCH_WAIT_MS_MAX = 20_000;
+/** Bytes that one stored batch may inflate to; more is `payload_corrupt`. */
+export const INFLATED_BATCH_BYTES_MAX = 64 * 1024 * 1024;
+
+// ---- Append protocol (docs/adr/0001)
+/** A reservation younger than this is in flight; older and unfilled, it is abandoned and may be voided. */
+export const SETTLE_AFTER_MS = 2_000;
+/** No attempt of `reserve` or `fill` is sent later than this after the time in its reservation. */
+export const FILL_DEADLINE_MS = 1_000;
+/** No write of an append lands later than this after its reservation's time: AWS refuses signatures older than 15 min. */
+export const LATE_MAX_MS = 20 * 60_000;
+/** Age above which a request's signature is refused. Source: AWS, "Signature Version 4", 15 minutes (S3; others 5 to 15). */
+export const SIGNATURE_LIFE_MS = 15 * 60_000;
+/** Reservations that a head remembers, and that a slot tells of its predecessors. */
+export const REGISTER_LENGTH = 8;
+/** Voids that one call may put before it answers what it has. */
+export const VOID_PUTS_MAX = 100;
+/** A void outlives every late write: `expiresAt` = settler's clock + max(this, retention). */
+export const VOID_LIFE_MS_MIN = 24 * 3_600_000;
+/** Times an append reserves anew after it was fenced, before it gives up. */
+export const FENCES_MAX = 4;
+/** Times an append reserves anew after it missed its own deadline, before it gives up. */
+export const LATE_TRIES_MAX = 2;
+/** A reader moves `settled` once it has proven this many offsets. */
+export const SETTLED_EVERY_OFFSETS = 1_000;
+/** A walk moves `settled` when it ends this far past it. */
+export const SETTLED_AFTER_WALK_OFFSETS = 100;
+/** How far clocks of functions may differ before a time → offset answer may miss records. NTP keeps Lambda's within 1 ms. */
+export const CLOCK_SKEW_MS = 5_000;
+/** Largest correction of the own clock that a void may teach. Source: the AWS SDK itself corrects skews above 5 minutes. */
+export const CLOCK_CORRECTION_MS_MAX = 5 * 60_000;
+
+// ---- Functions
+/** How long a function may answer from its copy of a topic's configuration. */
+export const CONFIGURATION_CACHE_MS = 10_000;
+/** Source: AWS, HTTP API quotas, "Maximum integration timeout". */
+export const GATEWAY_TIMEOUT_MS = 30_000;
+/** Timeout of the functions behind the API: below the gateway's, so that the function answers first. */
+export const API_FUNCTION_TIMEOUT_MS = 29_000;
+/** One attempt of one DynamoDB call. */
+export const STORE_ATTEMPT_TIMEOUT_MS = 1_500;
+/** Calls of one request that run side by side (partitions of a topic). */
+export const PARALLEL_CALLS_MAX = 32;
+/** Source: AWS Lambda, "Invocation payload", 6 MB for a synchronous answer, base64 and JSON escapes included. */
+export const LAMBDA_ANSWER_BYTES_MAX = 6 * 1024 * 1024;

@@ -1,0 +1,57 @@
+import { RETENTION_FOREVER } from './limits.ts';
+
+/** One incarnation of a topic. A topic that was deleted and made again has another id and shares nothing with it. */
+export interface Topic {
+  readonly name: string;
+  /** ULID of this incarnation. */
+  readonly id: string;
+  /** Partitions 0 to `partitions` − 1. Grows, never shrinks. */
+  readonly partitions: number;
+  /** ms, or −1: for ever. */
+  readonly retentionMs: number;
+  /** Epoch ms. */
+  readonly createdAt: number;
+  /** Epoch ms: what was appended up to here stays hidden though the retention was lengthened since. 0: nothing. */
+  readonly hiddenUntil: number;
+}
+
+/** A deleted incarnation whose data is still being removed. */
+export interface DeletedTopic {
+  readonly name: string;
+  readonly id: string;
+  readonly partitions: number;
+  /** Epoch ms. */
+  readonly deletedAt: number;
+}
+
+/** One partition's log: the key of everything stored for it. */
+export interface PartitionId {
+  readonly topicId: string;
+  readonly partition: number;
+}
+
+/** When a reservation made at `time` (epoch ms) expires: whole epoch seconds, or 0: never. */
+export function expiryOf(retentionMs: number, time: number): number {
+  return retentionMs === RETENTION_FOREVER ? 0 : Math.ceil((time + retentionMs) / 1_000);
+}
+
+/**
+ * Whether what was reserved at `time` with `expiresAt` is gone at `now`: by the expiry it was given, by the present
+ * retention, or by an earlier one that hid it.
+ */
+export function isExpired(
+  topic: Pick<Topic, 'retentionMs' | 'hiddenUntil'>,
+  what: { readonly time: number; readonly expiresAt: number },
+  now: number,
+): boolean {
+  if (what.expiresAt !== 0 && what.expiresAt * 1_000 <= now) return true;
+  if (what.time <= topic.hiddenUntil) return true;
+  return topic.retentionMs !== RETENTION_FOREVER && what.time + topic.retentionMs <= now;
+}
+
+/** A page of a list, and where the next one begins. */
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** The last item's own sort value, to be handed back; absent on the last page. */
+  readonly next?: string;
+}

@@ -1,0 +1,42 @@
+/** The functions behind the API. */
+export type ApiFunction = 'produce' | 'fetch' | 'topics';
+
+export interface Route {
+  /** As API Gateway names it: method, space, path with `{parameters}`. */
+  readonly key: string;
+  readonly function: ApiFunction;
+}
+
+const route = (key: string, fn: ApiFunction): Route => ({ key, function: fn });
+
+/** Every route of the API and the function that serves it: the gateway, the local server and the OpenAPI page read it. */
+export const ROUTES = [
+  route('POST /v1/topics/{topic}/records', 'produce'),
+  route('POST /v1/topics/{topic}/partitions/{partition}/records', 'produce'),
+  route('GET /v1/topics/{topic}/partitions/{partition}/records', 'fetch'),
+  route('GET /v1/topics', 'topics'),
+  route('PUT /v1/topics/{topic}', 'topics'),
+  route('GET /v1/topics/{topic}', 'topics'),
+  route('DELETE /v1/topics/{topic}', 'topics'),
+  route('GET /v1/topics/{topic}/partitions', 'topics'),
+  route('GET /v1/topics/{topic}/offsets', 'topics'),
+  route('GET /v1/health', 'topics'),
+  route('GET /v1/openapi.json', 'topics'),
+] as const satisfies readonly Route[];
+
+/** Where everything goes that no route names: answered with 404 or 405 in the API's own words. */
+export const DEFAULT_ROUTE: Route = { key: '$default', function: 'topics' };
+
+/** The methods that a path has, empty when no route has this path. Parameters match one non-empty segment. */
+export function methodsOf(path: string): string[] {
+  return ROUTES.filter((candidate) => matches(candidate.key.split(' ')[1]!, path)).map((found) => found.key.split(' ')[0]!);
+}
+
+function matches(template: string, path: string): boolean {
+  const wanted = template.split('/');
+  const got = path.split('/');
+  return (
+    wanted.length === got.length &&
+    wanted.every((part, i) => (part.startsWith('{') ? got[i]!.length > 0 : part === got[i]))
+  );
+}

@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    // Tiers that need more than Node (an emulator, a packed install) have their own commands.
+    exclude: ['test/deploy/**'],
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    env: { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true', AWS_EC2_METADATA_DISABLED: 'true' },
+  },
+});
