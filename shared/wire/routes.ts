@@ -29,7 +29,9 @@ export const DEFAULT_ROUTE: Route = { key: '$default', function: 'topics' };
 
 /** The methods that a path has, empty when no route has this path. Parameters match one non-empty segment. */
 export function methodsOf(path: string): string[] {
-  return ROUTES.filter((candidate) => matches(candidate.key.split(' ')[1]!, path)).map((found) => found.key.split(' ')[0]!);
+  return ROUTES.filter((candidate) => matches(candidate.key.split(' ')[1]!, path)).map(
+    (found) => found.key.split(' ')[0]!,
+  );
 }
 
 function matches(template: string, path: string): boolean {
