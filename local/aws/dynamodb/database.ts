@@ -1,0 +1,80 @@
+import type { ClassicLevel } from 'classic-level';
+import type { Item, Operation, Table } from 'dynalite/db/index.js';
+import { KeyLocks } from './key-locks.ts';
+import { type Level, within } from './level.ts';
+
+/** One item that a request changes: the image before (absent: created) and after (absent: removed). */
+export interface Change {
+  readonly table: Table;
+  /** Key inside the table, as dynalite spells it. */
+  readonly key: string;
+  readonly before: Item | undefined;
+  readonly after: Item | undefined;
+}
+
+/** Who removed an item, when it was not a request. */
+export type Remover = 'user' | 'ttl';
+
+/** Adds what must be stored together with a change, such as an index of expiry times. */
+export type Companion = (change: Change) => Operation[];
+
+/**
+ * All data, stored so that one request's changes are found whole or not at all, also after the process was killed.
+ *
+ * key                                        value
+ * table~<name>                               description of the table           (dynalite's)
+ * item-<table>~<key>                         item, as on the wire               (dynalite's)
+ * index-<local|global>~<table>~<index>~<key> projected item                     (dynalite's)
+ * tag-<table>~<key>                          tag                                (dynalite's)
+ * ttl~<table>                                name of the expiry attribute
+ * expiry-<table>~<seconds, padded>~<key>     the expiry as the item spells it
+ * token~<client request token>               what a transaction was, and when
+ */
+export class Database {
+  readonly locks = new KeyLocks();
+  readonly companions: Companion[] = [];
+  /** Called once changes are stored, while their items are still locked: in the order of each item's changes. */
+  readonly listeners: ((changes: readonly Change[], remover: Remover) => void)[] = [];
+
+  constructor(readonly level: Level) {}
+
+  /** Key of an item, unique over all tables. Also the name of its lock. */
+  static itemKey(table: string, key: string): string {
+    return `item-${table}~${key}`;
+  }
+
+  /** Stores changes and what goes with them at one stroke, then tells. */
+  async store(changes: readonly Change[], more: readonly Operation[] = [], remover: Remover = 'user'): Promise<void> {
+    const operations: Operation[] = [...more];
+    for (const change of changes) {
+      const key = Database.itemKey(change.table.TableName, change.key);
+      operations.push(change.after ? { type: 'put', key, value: change.after } : { type: 'del', key });
+      for (const companion of this.companions) operations.push(...companion(change));
+    }
+    await (this.level as ClassicLevel<string, unknown>).batch(operations);
+    for (const listener of this.listeners) listener(changes, remover);
+  }
+
+  async get<T>(key: string): Promise<T | undefined> {
+    return (await this.level.get(key)) as T | undefined;
+  }
+
+  async put(key: string, value: unknown): Promise<void> {
+    await this.level.put(key, value);
+  }
+
+  async del(key: string): Promise<void> {
+    await this.level.del(key);
+  }
+
+  /** Keys and values of a range below `prefix`; keys come without it. */
+  async *entries<T>(prefix: string, range: Parameters<typeof within>[1] = {}): AsyncGenerator<[string, T]> {
+    const found = (this.level as ClassicLevel<string, unknown>).iterator(within(prefix, range));
+    for await (const [key, value] of found) yield [key.slice(prefix.length), value as T];
+  }
+
+  /** Removes everything below `prefix`. */
+  async clear(prefix: string): Promise<void> {
+    await (this.level as ClassicLevel<string, unknown>).clear(within(prefix));
+  }
+}
