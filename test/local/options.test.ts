@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { HELP, parseOptions } from '../../local/options.ts';
+
+describe('the command line of npm start', () => {
+  it('may be empty', () => {
+    expect(parseOptions([])).toEqual({ start: { port: 4100, data: '.vertebra', reset: false, logLevel: 'error' } });
+  });
+
+  it('says port, folder, reset and log level', () => {
+    const args = ['--port', '0', '--data=/tmp/data', '--reset', '--log-level', 'debug'];
+    expect(parseOptions(args)).toEqual({ start: { port: 0, data: '/tmp/data', reset: true, logLevel: 'debug' } });
+  });
+
+  it('keeps nothing with --memory', () => {
+    expect(parseOptions(['--memory'])).toMatchObject({ start: { data: null } });
+  });
+
+  it('may ask for a text instead', () => {
+    expect(parseOptions(['--help'])).toEqual({ print: 'help' });
+    expect(parseOptions(['-h', '--version'])).toEqual({ print: 'help' });
+    expect(parseOptions(['--version'])).toEqual({ print: 'version' });
+  });
+
+  it.each([
+    [['--prot', '1'], "Unknown option '--prot'"],
+    [['4100'], "Unexpected argument '4100'"],
+    [['--port'], "Option '--port <value>' argument missing"],
+    [['--port', '65536'], "--port must be 0 to 65535, not '65536'"],
+    [['--port', '4e3'], "--port must be 0 to 65535, not '4e3'"],
+    [['--port='], "--port must be 0 to 65535, not ''"],
+    [['--reset=yes'], "Option '--reset' does not take an argument"],
+    [['--log-level', 'loud'], "--log-level must be one of debug, info, warn, error, silent, not 'loud'"],
+    [['--data', ''], '--data needs a folder'],
+    [['--memory', '--data', 'x'], '--memory and --data exclude each other'],
+    [['--memory', '--reset'], '--memory and --reset exclude each other: nothing is kept in memory'],
+  ])('is refused with exit code 2 when it is %j', (args, message) => {
+    const hint = '. Options stand after two dashes, as in "npm start -- --port 0"; --help lists them.';
+    expect(() => parseOptions(args)).toThrow(
+      expect.objectContaining({ name: 'Refusal', exitCode: 2, message: message + hint }),
+    );
+  });
+
+  it('has every option in its help', () => {
+    for (const option of ['--port', '--data', '--memory', '--reset', '--log-level', '--version', '--help']) {
+      expect(HELP).toContain(`  ${option}`);
+    }
+  });
+});
