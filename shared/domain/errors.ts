@@ -44,12 +44,12 @@ export class InvalidRequest extends BackboneError {
   }
 }
 
-/** The body's media type is not one that this route reads. Nothing was written. */
+/** The body's media type, or its coding, is not one that this route reads. Nothing was written. */
 export class UnsupportedMediaType extends BackboneError {
   readonly code = 'unsupported_media_type';
   override readonly data: ErrorData;
-  constructor(got: string, accepted: readonly string[]) {
-    super(`Content-Type '${got}' is not supported here; send ${accepted.join(' or ')}`);
+  constructor(got: string, accepted: readonly string[], header: 'Content-Type' | 'Content-Encoding' = 'Content-Type') {
+    super(`${header} '${got}' is not supported here; send ${accepted.join(' or ')}`);
     this.data = { accepted };
   }
 }
@@ -170,15 +170,13 @@ export class NotImplemented extends BackboneError {
   readonly code = 'not_implemented';
 }
 
-/** Somebody else's append lies in a slot that this append reserved: the head went back, or there is a bug. Alarm. */
-export class StrangerInSlot extends Error {
-  constructor(
-    readonly log: string,
-    readonly last: number,
-    readonly append: string,
-    readonly found: string,
-  ) {
+/**
+ * Somebody else's append lies in a slot that this append reserved: the head went back, or there is a bug. Nothing of
+ * this request was stored there. Alarm; callers are told no more than `internal`.
+ */
+export class StrangerInSlot extends BackboneError {
+  readonly code = 'internal';
+  constructor(log: string, last: number, append: string, found: string) {
     super(`slot ${last} of ${log} was reserved by ${append} and is held by ${found}`);
-    this.name = 'StrangerInSlot';
   }
 }

@@ -74,7 +74,9 @@ export const GATEWAY_TIMEOUT_MS = 30_000;
 export const API_FUNCTION_TIMEOUT_MS = 29_000;
 /** One attempt of one DynamoDB call. */
 export const STORE_ATTEMPT_TIMEOUT_MS = 1_500;
+/** How long one call may walk a log before it answers that there was too much to look at. */
+export const WALK_BUDGET_MS = 20_000;
 /** Calls of one request that run side by side (partitions of a topic). */
-export const PARALLEL_CALLS_MAX = 32;
+export const PARALLEL_CALLS_MAX = 64;
 /** Source: AWS Lambda, "Invocation payload", 6 MB for a synchronous answer, base64 and JSON escapes included. */
 export const LAMBDA_ANSWER_BYTES_MAX = 6 * 1024 * 1024;

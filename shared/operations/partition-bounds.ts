@@ -1,0 +1,93 @@
+import { Unavailable } from '../domain/errors.ts';
+import { CLOCK_SKEW_MS, LATE_MAX_MS, SETTLED_EVERY_OFFSETS } from '../domain/limits.ts';
+import { baseOf, reservedBy, type Slot } from '../domain/slot.ts';
+import { isExpired, type Topic } from '../domain/topic.ts';
+import { searchLog } from './search-log.ts';
+import { type HeadView, Walk, type WalkPorts } from './walk.ts';
+
+/** Slots per Query of a walk that reads outlines; its 1 MB page may end it earlier. */
+export const OUTLINES_PER_QUERY = 1_000;
+
+export interface PartitionBounds {
+  readonly partition: number;
+  /** First offset that may still be read. */
+  readonly logStartOffset: number;
+  /** Every offset below it is settled. */
+  readonly highWatermark: number;
+  /** Next offset to be reserved. */
+  readonly logEndOffset: number;
+}
+
+/**
+ * Finds a partition's bounds by walking: the head's register proves nothing about what it has forgotten. What the walk
+ * proves is stored, so the next one begins there.
+ *
+ * @param deadline epoch ms
+ * @returns undefined when the partition has no head: its topic is gone
+ * @throws {Unavailable} the walk did not reach the end in time; what it proved is kept, so a repeat gets further
+ */
+export async function findBounds(
+  ports: WalkPorts,
+  topic: Topic,
+  partition: number,
+  deadline: number,
+): Promise<PartitionBounds | undefined> {
+  const head = await ports.heads.read({ topicId: topic.id, partition });
+  if (head === undefined) return undefined;
+  const logStart = await findLogStart(ports, topic, partition, head, deadline);
+  // What is expired is settled, and so is what is older than any write can be late.
+  const settled = await findLongSettled(ports, topic, partition, Math.max(head.settled, logStart), head.next);
+  const walk = new Walk(ports, topic, partition, { from: settled, head, provenFrom: head.settled, logStart });
+  await walk.run({ limit: OUTLINES_PER_QUERY, outline: true, deadline }, (slot) => slot.last + 1);
+  await walk.advance();
+  if (walk.position < head.next && ports.clock.now() >= deadline) {
+    throw new Unavailable(`Partition ${partition} of '${topic.name}' has too much to look at in one call`);
+  }
+  return {
+    partition,
+    logStartOffset: walk.logStart,
+    highWatermark: walk.position,
+    logEndOffset: Math.max(head.next, walk.position),
+  };
+}
+
+/** The first offset that is not expired: the stored log start, unless time has gone on since it was stored. */
+async function findLogStart(
+  ports: WalkPorts,
+  topic: Topic,
+  partition: number,
+  head: HeadView,
+  deadline: number,
+): Promise<number> {
+  const id = { topicId: topic.id, partition };
+  const first = (await ports.log.read(id, head.logStart, { limit: 1, outline: true })).slots[0];
+  const isGone = (slot: Slot) => isExpired(topic, { time: reservedBy(slot), expiresAt: expiryOfRecords(slot) }, now);
+  const now = ports.clock.now();
+  if (first === undefined || (baseOf(first) <= head.logStart && !isGone(first))) return head.logStart;
+  const from = await searchLog(ports, id, head.logStart, head.next, isGone);
+  // What was deleted behind that place, up to the first record that is left, is told by that record.
+  const walk = new Walk(ports, topic, partition, { from, head, logStart: from > head.logStart ? from : 0 });
+  await walk.run({ limit: 1, outline: true, deadline }, (_, at) => at);
+  return walk.logStart;
+}
+
+/** A void's own expiry says nothing: it outlives the records around it. */
+function expiryOfRecords(slot: Slot): number {
+  return slot.kind === 'void' ? 0 : slot.expiresAt;
+}
+
+/**
+ * An offset below which everything is settled because of its age: it was reserved before a slot that is older than two
+ * late bounds, so nothing can be stored there any more. Spares the walk all but the last 40 minutes of a log.
+ */
+async function findLongSettled(
+  ports: WalkPorts,
+  topic: Topic,
+  partition: number,
+  from: number,
+  to: number,
+): Promise<number> {
+  if (to - from <= SETTLED_EVERY_OFFSETS) return from;
+  const before = ports.clock.now() - 2 * LATE_MAX_MS - CLOCK_SKEW_MS;
+  return searchLog(ports, { topicId: topic.id, partition }, from, to, (slot) => reservedBy(slot) < before);
+}

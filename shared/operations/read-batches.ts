@@ -1,0 +1,167 @@
+import { OffsetOutOfRange, PartitionNotFound, TopicNotFound } from '../domain/errors.ts';
+import type { PartitionId, Topic } from '../domain/topic.ts';
+import { findBounds, type PartitionBounds } from './partition-bounds.ts';
+import type { ReaderMemory } from './reader-memory.ts';
+import type { TopicCache } from './topic-cache.ts';
+import { type Visit, Walk, type WalkPorts } from './walk.ts';
+
+export interface ReadRequest {
+  /** Name of the topic. */
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number | 'earliest' | 'latest';
+  /** Where to go when the offset is out of range, instead of refusing. */
+  readonly reset?: 'earliest' | 'latest';
+  /** How long to wait for a record when there is none. */
+  readonly waitMs: number;
+  /** Slots per Query; a slot holds at least one record. */
+  readonly slotsMax: number;
+  /** Epoch ms by which to answer. */
+  readonly deadline: number;
+}
+
+export interface ReadResult {
+  readonly topicId: string;
+  /** Where the next read goes on. */
+  readonly nextOffset: number;
+  readonly logStartOffset: number;
+  /** A proven lower bound: every offset below it is settled. */
+  readonly highWatermark: number;
+}
+
+export interface ReadPorts extends WalkPorts {
+  readonly topics: TopicCache;
+  readonly readers: ReaderMemory;
+  sleep(ms: number): Promise<void>;
+}
+
+/** Pauses between looks while waiting: short at first, for low latency, then longer, for cost. */
+const PAUSE_MS_MIN = 50;
+const PAUSE_MS_MAX = 500;
+/** Times that a read begins anew: on the next incarnation, or where `reset` sends it. */
+const STARTS_MAX = 4;
+
+/**
+ * Reads a partition from an offset on: one round trip when there is data. Never passes an unsettled offset (A3).
+ *
+ * @param sink takes the records of a slot from an offset on and returns the next offset it wants: within the slot when
+ *   it is full, behind it when it can take more
+ * @throws {TopicNotFound | PartitionNotFound | OffsetOutOfRange | Throttled | Unavailable}
+ */
+export async function readBatches(ports: ReadPorts, request: ReadRequest, sink: Visit): Promise<ReadResult> {
+  const waitUntil = Math.min(ports.clock.now() + request.waitMs, request.deadline);
+  let offset = request.offset;
+  for (let start = 0; start < STARTS_MAX; start++) {
+    const topic = await topicWithPartition(ports.topics, request);
+    const read = new PartitionRead(ports, topic, request, sink, waitUntil);
+    const outcome = await read.from(offset);
+    if (typeof outcome === 'object') return outcome;
+    if (outcome === 'gone') ports.topics.drop(topic.name);
+    else offset = outcome;
+  }
+  throw new TopicNotFound(request.topic);
+}
+
+async function topicWithPartition(topics: TopicCache, { topic: name, partition }: ReadRequest): Promise<Topic> {
+  const copy = await topics.get(name);
+  if (partition < copy.partitions) return copy;
+  const topic = await topics.fresh(name);
+  if (partition < topic.partitions) return topic;
+  throw new PartitionNotFound(name, partition, topic.partitions);
+}
+
+/** One read of one partition of one incarnation. */
+class PartitionRead {
+  readonly #ports: ReadPorts;
+  readonly #topic: Topic;
+  readonly #request: ReadRequest;
+  readonly #sink: Visit;
+  readonly #waitUntil: number;
+  readonly #partition: PartitionId;
+
+  constructor(ports: ReadPorts, topic: Topic, request: ReadRequest, sink: Visit, waitUntil: number) {
+    this.#ports = ports;
+    this.#topic = topic;
+    this.#request = request;
+    this.#sink = sink;
+    this.#waitUntil = waitUntil;
+    this.#partition = { topicId: topic.id, partition: request.partition };
+  }
+
+  /** @returns the result, the offset to begin at instead, or 'gone' when this incarnation was removed */
+  async from(offset: ReadRequest['offset']): Promise<ReadResult | number | 'gone'> {
+    if (typeof offset === 'string') {
+      const bounds = await this.#bounds();
+      return bounds === undefined ? 'gone' : boundOf(bounds, offset);
+    }
+    let position = offset;
+    let stopAtExpired = true;
+    let looked = false;
+    for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {
+      const { walk, delivered } = await this.#look(position, stopAtExpired, !looked);
+      if (walk.headMissing && !delivered) return 'gone';
+      const inRange = walk.logStart <= position && (walk.head === undefined || position <= walk.head.next);
+      if (!delivered && !inRange && stopAtExpired) {
+        const bounds = await this.#bounds();
+        if (bounds === undefined) return 'gone';
+        const elsewhere = this.#outOfRange(position, bounds);
+        if (elsewhere !== undefined) return elsewhere;
+        // Expired records lie behind some that are not: a hole, to be passed like a void.
+        stopAtExpired = false;
+        continue;
+      }
+      looked = true;
+      position = walk.position;
+      const remainingMs = this.#waitUntil - this.#ports.clock.now();
+      if (delivered || remainingMs <= 0) return this.#result(walk);
+      await this.#ports.sleep(Math.min(pauseMs, remainingMs));
+    }
+  }
+
+  async #look(from: number, stopAtExpired: boolean, needsTail: boolean) {
+    let delivered = false;
+    const walk = new Walk(this.#ports, this.#topic, this.#request.partition, { from });
+    const options = {
+      limit: this.#request.slotsMax,
+      outline: false,
+      deadline: this.#request.deadline,
+      stopAtExpired,
+      needsTail: () => needsTail && !delivered,
+    };
+    const walked = walk.run(options, (slot, at) => {
+      const next = this.#sink(slot, at);
+      delivered ||= next > at;
+      return next;
+    });
+    await Promise.all([walked, this.#ports.readers.refresh(this.#ports, this.#partition)]);
+    this.#ports.readers.proven(this.#partition, from, walk.position);
+    if (!delivered) await walk.advance();
+    return { walk, delivered };
+  }
+
+  #outOfRange(offset: number, bounds: PartitionBounds): number | undefined {
+    if (offset >= bounds.logStartOffset && offset <= bounds.logEndOffset) return undefined;
+    const { reset } = this.#request;
+    if (reset === undefined) throw new OffsetOutOfRange(offset, bounds.logStartOffset, bounds.highWatermark);
+    return boundOf(bounds, reset);
+  }
+
+  #bounds(): Promise<PartitionBounds | undefined> {
+    return findBounds(this.#ports, this.#topic, this.#request.partition, this.#request.deadline);
+  }
+
+  #result(walk: Walk): ReadResult {
+    const logStart = Math.max(walk.logStart, this.#ports.readers.logStart(this.#partition));
+    return {
+      topicId: this.#topic.id,
+      nextOffset: walk.position,
+      // A log start that was learned meanwhile may lie past what this read still found.
+      logStartOffset: Math.min(logStart, walk.position),
+      highWatermark: walk.position,
+    };
+  }
+}
+
+function boundOf(bounds: PartitionBounds, place: 'earliest' | 'latest'): number {
+  return place === 'earliest' ? bounds.logStartOffset : bounds.highWatermark;
+}

@@ -1,0 +1,231 @@
+import type { Clock } from '../domain/clock.ts';
+import { type Gap, judgeGap, type VoidOrder } from '../domain/gap.ts';
+import { SETTLED_AFTER_WALK_OFFSETS, VOID_PUTS_MAX } from '../domain/limits.ts';
+import type { Observe } from '../domain/observation.ts';
+import { type BatchSlot, baseOf, type Reserved, reservedBy, type Slot } from '../domain/slot.ts';
+import { isExpired, type PartitionId, type Topic } from '../domain/topic.ts';
+import { WriteFailed } from '../domain/write-failed.ts';
+
+/** Queries that one walk makes at most. Each moves the position, or has spent one of the walk's voids. */
+const ROUNDS_MAX = 10_000;
+
+export interface HeadView {
+  readonly next: number;
+  readonly register: readonly Reserved[];
+  readonly logStart: number;
+  readonly settled: number;
+}
+
+export interface WalkPorts {
+  readonly heads: {
+    read(p: PartitionId): Promise<HeadView | undefined>;
+    advance(p: PartitionId, proven: { from: number; to: number; logStart?: number }): Promise<boolean>;
+  };
+  readonly log: {
+    read(
+      p: PartitionId,
+      offset: number,
+      options: { limit: number; outline: boolean },
+    ): Promise<{ slots: readonly Slot[]; more: boolean }>;
+    putVoid(p: PartitionId, order: VoidOrder, now: number, retentionMs: number): Promise<Slot | undefined>;
+  };
+  readonly clock: Clock;
+  readonly observe: Observe;
+}
+
+export interface WalkOptions {
+  /** Slots per Query. */
+  readonly limit: number;
+  /** Leave the batches' bytes behind. */
+  readonly outline: boolean;
+  /** Epoch ms after which no further round begins. */
+  readonly deadline: number;
+  /** Ends the walk where it meets something expired before any record: it began below the log start. */
+  readonly stopAtExpired?: boolean;
+  /** Whether the head is read, and the tail settled by it, where no slot follows: when this says so. */
+  needsTail?(): boolean;
+}
+
+/** Takes the records of a slot from offset `from` on. @returns the next offset wanted; within the slot: no more */
+export type Visit = (slot: BatchSlot, from: number) => number;
+
+/**
+ * Steps through a partition's log from an offset on, over everything that is settled, and settles what was abandoned.
+ * It never passes an offset that could still be filled (A3).
+ */
+export class Walk {
+  /** Every offset from the start of the walk up to here is settled, and was visited if it holds a record. */
+  position: number;
+  /** Nothing below is left, as far as this walk saw or the head says; 0 when it saw nothing of the kind. */
+  logStart: number;
+  /** The head as this walk last read it. */
+  head: HeadView | undefined;
+  /** The walk looked for the head and there is none: the topic is gone. */
+  headMissing = false;
+
+  readonly #ports: WalkPorts;
+  readonly #topic: Topic;
+  readonly #partition: PartitionId;
+  readonly #provenFrom: number;
+  #live = false;
+  #voidsLeft = VOID_PUTS_MAX;
+
+  /**
+   * @param start `from`: the first offset; `head`: read before the walk begins, if it was, so that the tail is judged
+   * without a second read; `provenFrom`: from here up to `from` everything is known to be settled; `logStart`: below it
+   * nothing is left, as was found out already
+   */
+  constructor(
+    ports: WalkPorts,
+    topic: Topic,
+    partition: number,
+    start: {
+      readonly from: number;
+      readonly head?: HeadView;
+      readonly provenFrom?: number;
+      readonly logStart?: number;
+    },
+  ) {
+    this.#ports = ports;
+    this.#topic = topic;
+    this.#partition = { topicId: topic.id, partition };
+    this.#provenFrom = start.provenFrom ?? start.from;
+    this.position = start.from;
+    this.logStart = start.logStart ?? 0;
+    if (start.head !== undefined) this.#know(start.head);
+  }
+
+  /** @throws {Throttled | Unavailable} */
+  async run(options: WalkOptions, visit: Visit): Promise<void> {
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      if (round > 0 && this.#ports.clock.now() >= options.deadline) return;
+      const headIsOlder = this.head !== undefined;
+      const page = await this.#ports.log.read(this.#partition, this.position, options);
+      const step = await this.#takePage(page.slots, options, visit);
+      if (step === 'stop') return;
+      if (step === 'again' || page.more) continue;
+      // Nothing more is stored. Whether something is reserved only the head tells.
+      if (options.needsTail?.() === false) return;
+      if (!headIsOlder) {
+        // What was filled between that Query and this read is seen by another Query.
+        if ((await this.#readHead()) && this.head!.next > this.position) continue;
+        return;
+      }
+      if (this.head!.next <= this.position) return;
+      const { next, register } = this.head!;
+      if ((await this.#passGap(next, { previous: register }, options)) === 'stop') return;
+    }
+  }
+
+  /** Moves the head's `settled` and log start to what this walk has proven, when that is worth a write. Best effort. */
+  async advance(): Promise<void> {
+    const { head, position, logStart } = this;
+    if (head === undefined || this.#provenFrom > head.settled) return;
+    const gained = Math.max(position - head.settled, logStart - head.logStart);
+    if (position < head.settled || gained < SETTLED_AFTER_WALK_OFFSETS) return;
+    const proven = { from: this.#provenFrom, to: position, ...(logStart > head.logStart ? { logStart } : {}) };
+    try {
+      await this.#ports.heads.advance(this.#partition, proven);
+    } catch (error) {
+      if (!(error instanceof WriteFailed)) throw error;
+    }
+  }
+
+  async #takePage(slots: readonly Slot[], options: WalkOptions, visit: Visit): Promise<'next' | 'again' | 'stop'> {
+    for (const slot of slots) {
+      const base = baseOf(slot);
+      const step = await this.#passGap(base, { previous: slot.previous, followerTime: reservedBy(slot) }, options);
+      if (step !== 'passed') return step;
+      if (slot.kind === 'batch') {
+        const expired = isExpired(this.#topic, { time: slot.at, expiresAt: slot.expiresAt }, this.#ports.clock.now());
+        if (expired) {
+          if (this.#startsAt(slot.last + 1, options)) return 'stop';
+        } else {
+          this.#live = true;
+          const next = visit(slot, Math.max(this.position, base));
+          if (next <= slot.last) {
+            this.position = Math.max(this.position, next);
+            return 'stop';
+          }
+        }
+      }
+      this.position = Math.max(this.position, slot.last + 1);
+    }
+    return 'next';
+  }
+
+  /** Passes the offsets up to `to`, part by part. @returns 'again': look anew, something was voided or met */
+  async #passGap(
+    to: number,
+    follower: Pick<Gap, 'previous' | 'followerTime'>,
+    options: WalkOptions,
+  ): Promise<'passed' | 'again' | 'stop'> {
+    while (to > this.position) {
+      const step = await this.#settle({ from: this.position, to, ...follower }, options);
+      if (step !== 'passed') return step;
+    }
+    return 'passed';
+  }
+
+  async #settle(gap: Gap, options: WalkOptions): Promise<'passed' | 'again' | 'stop'> {
+    // A missing slot below `settled` is passed without a void, so the head is read before the first gap is judged.
+    if (this.head === undefined && !(await this.#readHead())) return 'stop';
+    const now = this.#ports.clock.now();
+    const verdict = judgeGap(gap, this.head!, this.#topic, now, this.#voidsLeft);
+    if (verdict.act === 'wait') return 'stop';
+    if (verdict.act === 'void') return this.#putVoids(verdict.orders);
+    if (verdict.expired && this.#startsAt(verdict.to, options)) return 'stop';
+    this.position = verdict.to;
+    return 'passed';
+  }
+
+  async #putVoids(orders: readonly VoidOrder[]): Promise<'again' | 'stop'> {
+    let count = 0;
+    let covered = Number.POSITIVE_INFINITY;
+    try {
+      for (const order of orders) {
+        // Somebody else's void that was met may cover the next offsets as well.
+        if (order.last >= covered) continue;
+        const now = this.#ports.clock.now();
+        const found = await this.#ports.log.putVoid(this.#partition, order, now, this.#topic.retentionMs);
+        this.#voidsLeft -= 1;
+        if (found?.kind === 'batch') return 'again';
+        if (found === undefined) count += 1;
+        else if (order.count === 1) covered = baseOf(found);
+      }
+      return 'again';
+    } catch (error) {
+      // A void that may or may not stand proves nothing: the walk answers what it has, a later one looks again.
+      if (error instanceof WriteFailed) return 'stop';
+      throw error;
+    } finally {
+      if (count > 0) this.#ports.observe({ kind: 'slots_voided', log: this.log, count });
+    }
+  }
+
+  get log(): string {
+    return `${this.#partition.topicId}.${this.#partition.partition}`;
+  }
+
+  async #readHead(): Promise<boolean> {
+    const head = await this.#ports.heads.read(this.#partition);
+    this.headMissing = head === undefined;
+    if (head !== undefined) this.#know(head);
+    return head !== undefined;
+  }
+
+  /**
+   * The log starts behind what is expired; what expires behind a record that is still there only leaves a hole.
+   * @returns whether the walk ends here
+   */
+  #startsAt(offset: number, { stopAtExpired = false }: WalkOptions): boolean {
+    if (this.#live) return false;
+    this.logStart = Math.max(this.logStart, offset);
+    return stopAtExpired;
+  }
+
+  #know(head: HeadView): void {
+    this.head = head;
+    this.logStart = Math.max(this.logStart, head.logStart);
+  }
+}

@@ -1,0 +1,64 @@
+import type { PartitionId } from '../domain/topic.ts';
+
+/*
+ * Every stored item, its key and what it holds. No key is built or taken apart anywhere else.
+ *
+ * table  item           key                                      one per        mutable  attributes
+ * -----  -------------  ---------------------------------------  -------------  -------  ----------------------------------
+ * Log    slot (batch)   log=<topicId>.<partition>, last=<N>      append         never    v count batch json? at append
+ *                                                                                        previous expiresAt?
+ * Log    slot (void)    the same                                 settled gap    never    v count void at reservedBy previous
+ *                                                                                        expiresAt
+ * State  topic          pk=topics, sk=<topic name>               live topic     yes      v id partitions retentionMs
+ *                                                                                        createdAt hiddenUntil
+ * State  leftover       pk=leftovers, sk=<topicId>               incarnation    yes      v name partitions at deleted?
+ *                                                                without topic
+ * State  head           pk=head#<topicId>.<partition>, sk=head   partition      yes      v next r0…r7 logStart settled
+ *                                                                                        closed?
+ *
+ * Topic names contain neither `#` nor control characters (`domain/topic-name.ts`), topic ids are ULIDs.
+ */
+
+/** Partition key of everything stored in the Log table for one partition. */
+export function logKey({ topicId, partition }: PartitionId): string {
+  return `${topicId}.${partition}`;
+}
+
+/** The partition that a Log key belongs to. @throws {Error} when it is not one. */
+export function parseLogKey(key: string): PartitionId {
+  const match = /^([0-9A-HJKMNP-TV-Z]{26})\.(0|[1-9][0-9]{0,3})$/.exec(key);
+  if (match === null) throw new Error(`'${key}' is not the key of a partition's log`);
+  return { topicId: match[1]!, partition: Number(match[2]) };
+}
+
+export interface StateKey {
+  readonly pk: string;
+  readonly sk: string;
+}
+
+export function topicKey(name: string): StateKey {
+  return { pk: TOPICS, sk: name };
+}
+
+export function leftoverKey(topicId: string): StateKey {
+  return { pk: LEFTOVERS, sk: topicId };
+}
+
+export function headKey(partition: PartitionId): StateKey {
+  return { pk: `${HEAD}${logKey(partition)}`, sk: 'head' };
+}
+
+/** The partition whose head has this key. @throws {Error} when it is not a head's key. */
+export function parseHeadKey({ pk, sk }: StateKey): PartitionId {
+  if (!pk.startsWith(HEAD) || sk !== 'head') throw new Error(`'${pk}', '${sk}' is not the key of a head`);
+  return parseLogKey(pk.slice(HEAD.length));
+}
+
+/** Partition key of all live topics, sorted by name. */
+export const TOPICS = 'topics';
+/** Partition key of incarnations that are being made or removed, sorted by id. */
+export const LEFTOVERS = 'leftovers';
+const HEAD = 'head#';
+
+/** Version of every stored layout, in attribute `v`. */
+export const LAYOUT_VERSION = '1';

@@ -1,0 +1,145 @@
+import { type AttributeValue, GetItemCommand, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb';
+import type { VoidOrder } from '../domain/gap.ts';
+import { VOID_LIFE_MS_MIN } from '../domain/limits.ts';
+import type { Batch } from '../domain/record.ts';
+import type { Reservation, Slot } from '../domain/slot.ts';
+import type { PartitionId } from '../domain/topic.ts';
+import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
+import { LAYOUT_VERSION, logKey } from './keys.ts';
+import { encodePrevious } from './reservation-layout.ts';
+import { readSlot } from './slot-item.ts';
+
+export interface SlotPage {
+  /** Ascending. */
+  readonly slots: readonly Slot[];
+  /** The Query was cut by `limit` or by its 1 MB page: there may be more. */
+  readonly more: boolean;
+}
+
+type Item = Record<string, AttributeValue>;
+
+const OUTLINE = '#last, #count, #at, #append, #previous, #expiresAt, #void, #reservedBy';
+const OUTLINE_NAMES = Object.fromEntries(OUTLINE.split(', ').map((name) => [name, name.slice(1)]));
+
+/** The slots in the Log table. Every write is conditional on the slot being absent; none is ever changed. */
+export class Log {
+  readonly #dynamodb: DynamoDB;
+  readonly #table: string;
+
+  constructor(dynamodb: DynamoDB, table: string) {
+    this.#dynamodb = dynamodb;
+    this.#table = table;
+  }
+
+  /**
+   * Stores a batch in its reserved slot: ⌈KB⌉ write units.
+   *
+   * @param isLate asked before every attempt; once true, no more is sent
+   * @returns who holds the slot: undefined for this very batch, else the void or the stranger that was there first
+   * @throws {WriteFailed}
+   */
+  async fill(
+    partition: PartitionId,
+    reservation: Reservation,
+    batch: Batch,
+    isLate: () => boolean,
+  ): Promise<Slot | undefined> {
+    const { id, last, count, time, expiresAt, previous } = reservation;
+    const found = await this.#putIfAbsent(
+      {
+        ...this.#key(partition, last),
+        v: { N: LAYOUT_VERSION },
+        count: { N: String(count) },
+        batch: { B: batch.bytes },
+        at: { N: String(time) },
+        append: { B: Buffer.from(id, 'hex') },
+        previous: { B: encodePrevious(previous, time) },
+        ...(batch.json ? { json: { BOOL: true } } : {}),
+        ...(expiresAt === 0 ? {} : { expiresAt: { N: String(expiresAt) } }),
+      },
+      isLate,
+    );
+    return found?.kind === 'batch' && found.append === id ? undefined : found;
+  }
+
+  /**
+   * Settles a slot without records: from now on nothing can be stored there. One write unit.
+   *
+   * @param now epoch ms on the settler's clock
+   * @param retentionMs of the topic: a void outlives every late write and every neighbour
+   * @returns the slot that was there first, or undefined when the void was put
+   * @throws {WriteFailed}
+   */
+  async putVoid(partition: PartitionId, order: VoidOrder, now: number, retentionMs: number): Promise<Slot | undefined> {
+    const expiresAt = Math.ceil((now + Math.max(VOID_LIFE_MS_MIN, retentionMs)) / 1_000);
+    return this.#putIfAbsent({
+      ...this.#key(partition, order.last),
+      v: { N: LAYOUT_VERSION },
+      count: { N: String(order.count) },
+      void: { BOOL: true },
+      at: { N: String(now) },
+      reservedBy: { N: String(order.reservedBy) },
+      previous: { B: encodePrevious(order.previous, now) },
+      expiresAt: { N: String(expiresAt) },
+    });
+  }
+
+  /**
+   * Reads the slots from the one that holds `offset` on: one strongly consistent Query.
+   *
+   * @param options `limit`: slots at most; `outline`: without the batches' bytes
+   * @throws {Throttled | Unavailable}
+   */
+  async read(
+    partition: PartitionId,
+    offset: number,
+    options: { readonly limit: number; readonly outline: boolean },
+  ): Promise<SlotPage> {
+    const command = new QueryCommand({
+      TableName: this.#table,
+      KeyConditionExpression: '#log = :log AND #last >= :offset',
+      ExpressionAttributeNames: { '#log': 'log', '#last': 'last', ...(options.outline ? OUTLINE_NAMES : {}) },
+      ExpressionAttributeValues: { ':log': { S: logKey(partition) }, ':offset': { N: String(offset) } },
+      ...(options.outline ? { ProjectionExpression: OUTLINE } : {}),
+      ConsistentRead: true,
+      Limit: options.limit,
+    });
+    const { Items, LastEvaluatedKey } = await readOutcome(this.#dynamodb.send(command));
+    return { slots: (Items ?? []).map(readSlot), more: LastEvaluatedKey !== undefined };
+  }
+
+  #key(partition: PartitionId, last: number): Item {
+    return { log: { S: logKey(partition) }, last: { N: String(last) } };
+  }
+
+  async #putIfAbsent(item: Item, isLate?: () => boolean): Promise<Slot | undefined> {
+    const command = new PutItemCommand({
+      TableName: this.#table,
+      Item: item,
+      ConditionExpression: 'attribute_not_exists(#log)',
+      ExpressionAttributeNames: { '#log': 'log' },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    const attempts = new WriteAttempts(command, isLate);
+    try {
+      await attempts.outcome(this.#dynamodb.send(command));
+      return undefined;
+    } catch (error) {
+      if (!isConditionFailed(error)) throw error;
+      // "Condition failed" alone proves nothing: who is there decides.
+      return readSlot(error.Item ?? (await this.#whoIsThere(item, error)));
+    }
+  }
+
+  /** For engines that do not tell. @throws {WriteFailed} when the slot is absent after all: the outcome is unknown */
+  async #whoIsThere(item: Item, refusal: Error): Promise<Item> {
+    const command = new GetItemCommand({
+      TableName: this.#table,
+      Key: { log: item.log!, last: item.last! },
+      ConsistentRead: true,
+    });
+    const { Item } = await readOutcome(this.#dynamodb.send(command));
+    if (Item === undefined) throw WriteAttempts.vanished(refusal);
+    return Item;
+  }
+}

@@ -1,0 +1,185 @@
+import {
+  type AttributeValue,
+  DeleteItemCommand,
+  GetItemCommand,
+  PutItemCommand,
+  UpdateItemCommand,
+} from '@aws-sdk/client-dynamodb';
+import { REGISTER_LENGTH } from '../domain/limits.ts';
+import type { Reservation, Reserved } from '../domain/slot.ts';
+import type { PartitionId } from '../domain/topic.ts';
+import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
+import { headKey, LAYOUT_VERSION } from './keys.ts';
+import { decodeRegisterEntry, encodeRegisterEntry, NO_RESERVATION } from './reservation-layout.ts';
+
+/** A partition's reservation counter, as read. */
+export interface Head {
+  /** Next offset to reserve: the log end offset. */
+  readonly next: number;
+  /** The last reservations, newest first. */
+  readonly register: readonly Reserved[];
+  readonly logStart: number;
+  /** Every offset below it is settled. */
+  readonly settled: number;
+}
+
+const REGISTER = Array.from({ length: REGISTER_LENGTH }, (_, i) => `r${i}`);
+
+/** The heads in the State table: reservations, log starts, `settled`. */
+export class PartitionHeads {
+  readonly #dynamodb: DynamoDB;
+  readonly #table: string;
+
+  constructor(dynamodb: DynamoDB, table: string) {
+    this.#dynamodb = dynamodb;
+    this.#table = table;
+  }
+
+  /**
+   * Reserves the next `count` offsets. One write unit, and it never conflicts.
+   *
+   * @param isLate asked before every attempt; once true, no more is sent
+   * @returns the reservation with those before it, or undefined when the head is closed or missing
+   * @throws {WriteFailed} a reservation may have been left behind; readers will settle it
+   */
+  async reserve(
+    partition: PartitionId,
+    id: string,
+    reserved: Reserved,
+    isLate: () => boolean,
+  ): Promise<Reservation | undefined> {
+    const shifts = REGISTER.slice(1).map((name, i) => `${name} = r${i}`);
+    const isMine = REGISTER.map((name) => `NOT begins_with(${name}, :id)`);
+    const command = new UpdateItemCommand({
+      TableName: this.#table,
+      Key: key(partition),
+      UpdateExpression: `SET #next = #next + :count, ${shifts.join(', ')}, r0 = :entry`,
+      ConditionExpression: `attribute_exists(#next) AND attribute_not_exists(closed) AND ${isMine.join(' AND ')}`,
+      ExpressionAttributeNames: { '#next': 'next' },
+      ExpressionAttributeValues: {
+        ':count': { N: String(reserved.count) },
+        ':entry': { B: encodeRegisterEntry(id, reserved) },
+        ':id': { B: Buffer.from(id, 'hex') },
+      },
+      ReturnValues: 'UPDATED_OLD',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    try {
+      const { Attributes } = await new WriteAttempts(command, isLate).outcome(this.#dynamodb.send(command));
+      const base = numberOf(Attributes!, 'next');
+      return { id, ...reserved, base, last: base + reserved.count - 1, previous: registerOf(Attributes!) };
+    } catch (error) {
+      if (!isConditionFailed(error)) throw error;
+      return error.Item === undefined ? undefined : ownReservation(error.Item, id);
+    }
+  }
+
+  /** Reads a head, strongly consistent. @returns undefined when there is none. @throws {Throttled | Unavailable} */
+  async read(partition: PartitionId): Promise<Head | undefined> {
+    const command = new GetItemCommand({ TableName: this.#table, Key: key(partition), ConsistentRead: true });
+    const { Item } = await readOutcome(this.#dynamodb.send(command));
+    if (Item === undefined) return undefined;
+    return {
+      next: numberOf(Item, 'next'),
+      register: registerOf(Item),
+      logStart: numberOf(Item, 'logStart'),
+      settled: numberOf(Item, 'settled'),
+    };
+  }
+
+  /** Makes the head of a new partition, unless it is there already. @throws {WriteFailed} */
+  async create(partition: PartitionId): Promise<void> {
+    const zero = { N: '0' };
+    const register = Object.fromEntries(REGISTER.map((name) => [name, { B: NO_RESERVATION }]));
+    const command = new PutItemCommand({
+      TableName: this.#table,
+      Item: { ...key(partition), v: { N: LAYOUT_VERSION }, next: zero, logStart: zero, settled: zero, ...register },
+      ConditionExpression: 'attribute_not_exists(pk)',
+    });
+    await ignoringCondition(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+  }
+
+  /** Refuses every later reservation. A head that is gone stays gone. @throws {WriteFailed} */
+  async close(partition: PartitionId): Promise<void> {
+    const command = new UpdateItemCommand({
+      TableName: this.#table,
+      Key: key(partition),
+      UpdateExpression: 'SET closed = :true',
+      ConditionExpression: 'attribute_exists(pk)',
+      ExpressionAttributeValues: { ':true': { BOOL: true } },
+    });
+    await ignoringCondition(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+  }
+
+  /** Removes a head. Only for an incarnation into which nobody appends any more. @throws {WriteFailed} */
+  async remove(partition: PartitionId): Promise<void> {
+    const command = new DeleteItemCommand({ TableName: this.#table, Key: key(partition) });
+    await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+  }
+
+  /**
+   * Moves `settled` on, if what is below `from` is known to be settled, and the log start with it.
+   *
+   * @param proven every offset from `from` to `to` was found settled; `logStart`: nothing below it is left
+   * @returns false when `settled` was below `from`, or at `to` already: nothing was written
+   * @throws {WriteFailed}
+   */
+  async advance(
+    partition: PartitionId,
+    proven: { readonly from: number; readonly to: number; readonly logStart?: number },
+  ): Promise<boolean> {
+    const setStart = proven.logStart === undefined ? '' : ', logStart = :start';
+    const startGrows = proven.logStart === undefined ? '' : ' AND logStart <= :start';
+    const command = new UpdateItemCommand({
+      TableName: this.#table,
+      Key: key(partition),
+      UpdateExpression: `SET settled = :to${setStart}`,
+      ConditionExpression: `settled BETWEEN :from AND :to${startGrows}`,
+      ExpressionAttributeValues: {
+        ':from': { N: String(proven.from) },
+        ':to': { N: String(proven.to) },
+        ...(proven.logStart === undefined ? {} : { ':start': { N: String(proven.logStart) } }),
+      },
+    });
+    return ignoringCondition(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+  }
+}
+
+function key(partition: PartitionId): Record<string, AttributeValue> {
+  const { pk, sk } = headKey(partition);
+  return { pk: { S: pk }, sk: { S: sk } };
+}
+
+function numberOf(item: Record<string, AttributeValue>, name: string): number {
+  return Number(item[name]!.N);
+}
+
+function registerOf(item: Record<string, AttributeValue>): Reserved[] {
+  const entries = REGISTER.map((name) => decodeRegisterEntry(item[name]!.B!));
+  return entries.filter((entry) => entry !== undefined).map(({ id: _, ...reserved }) => reserved);
+}
+
+/** A retry met what its own first attempt had written: the register holds the id, and after it what came before. */
+function ownReservation(item: Record<string, AttributeValue>, id: string): Reservation | undefined {
+  let last = numberOf(item, 'next') - 1;
+  for (const [i, name] of REGISTER.entries()) {
+    const entry = decodeRegisterEntry(item[name]!.B!);
+    if (entry === undefined) return undefined;
+    if (entry.id === id) {
+      const previous = registerOf(item).slice(i + 1);
+      return { ...entry, base: last - entry.count + 1, last, previous };
+    }
+    last -= entry.count;
+  }
+  return undefined;
+}
+
+async function ignoringCondition(written: Promise<unknown>): Promise<boolean> {
+  try {
+    await written;
+    return true;
+  } catch (error) {
+    if (isConditionFailed(error)) return false;
+    throw error;
+  }
+}

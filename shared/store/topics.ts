@@ -1,0 +1,219 @@
+import {
+  type AttributeValue,
+  DeleteItemCommand,
+  GetItemCommand,
+  PutItemCommand,
+  QueryCommand,
+  TransactionCanceledException,
+  TransactWriteItemsCommand,
+  UpdateItemCommand,
+} from '@aws-sdk/client-dynamodb';
+import type { DeletedTopic, Page, Topic } from '../domain/topic.ts';
+import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
+import { LAYOUT_VERSION, LEFTOVERS, leftoverKey, type StateKey, TOPICS, topicKey } from './keys.ts';
+
+type Item = Record<string, AttributeValue>;
+
+/** The topic items in the State table: a topic is what its item says. */
+export class Topics {
+  readonly #dynamodb: DynamoDB;
+  readonly #table: string;
+
+  constructor(dynamodb: DynamoDB, table: string) {
+    this.#dynamodb = dynamodb;
+    this.#table = table;
+  }
+
+  /** Reads a topic, strongly consistent. @throws {Throttled | Unavailable} */
+  async read(name: string): Promise<Topic | undefined> {
+    const command = new GetItemCommand({ TableName: this.#table, Key: key(topicKey(name)), ConsistentRead: true });
+    const { Item } = await readOutcome(this.#dynamodb.send(command));
+    return Item === undefined ? undefined : toTopic(Item);
+  }
+
+  /**
+   * Notes an incarnation that is about to be made: if its maker dies before `create`, whoever removes leftovers finds
+   * its heads by this. @throws {WriteFailed}
+   */
+  async announce(topic: Topic): Promise<void> {
+    const command = new PutItemCommand({
+      TableName: this.#table,
+      Item: {
+        ...key(leftoverKey(topic.id)),
+        v: { N: LAYOUT_VERSION },
+        name: { S: topic.name },
+        partitions: { N: String(topic.partitions) },
+        at: { N: String(topic.createdAt) },
+      },
+    });
+    await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+  }
+
+  /** Makes the announced topic, whose heads stand. @returns false when the name is taken. @throws {WriteFailed} */
+  async create(topic: Topic): Promise<boolean> {
+    const command = new TransactWriteItemsCommand({
+      TransactItems: [
+        {
+          Put: {
+            TableName: this.#table,
+            Item: toItem(topic),
+            ConditionExpression: 'attribute_not_exists(pk)',
+          },
+        },
+        { Delete: { TableName: this.#table, Key: key(leftoverKey(topic.id)) } },
+      ],
+    });
+    return this.#transact(command);
+  }
+
+  /** Forgets an announced topic that was not made, once its heads are gone. @throws {WriteFailed} */
+  async forget(topicId: string): Promise<void> {
+    const command = new DeleteItemCommand({ TableName: this.#table, Key: key(leftoverKey(topicId)) });
+    await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+  }
+
+  /** Stores new settings. @returns false when the topic is no longer `before`: read it again. @throws {WriteFailed} */
+  async update(before: Topic, after: Topic): Promise<boolean> {
+    const command = new UpdateItemCommand({
+      TableName: this.#table,
+      Key: key(topicKey(before.name)),
+      UpdateExpression: 'SET partitions = :partitions, retentionMs = :retention, hiddenUntil = :hidden',
+      ConditionExpression: 'id = :id AND partitions = :oldPartitions AND retentionMs = :oldRetention',
+      ExpressionAttributeValues: {
+        ':id': { S: before.id },
+        ':partitions': { N: String(after.partitions) },
+        ':oldPartitions': { N: String(before.partitions) },
+        ':retention': { N: String(after.retentionMs) },
+        ':oldRetention': { N: String(before.retentionMs) },
+        ':hidden': { N: String(after.hiddenUntil) },
+      },
+    });
+    try {
+      await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+      return true;
+    } catch (error) {
+      if (isConditionFailed(error)) return false;
+      throw error;
+    }
+  }
+
+  /**
+   * Takes the name off an incarnation and lists it as deleted, in one step: nothing is ever lost between the two.
+   *
+   * @returns false when the topic is no longer this incarnation, or has other partitions by now. @throws {WriteFailed}
+   */
+  async markDeleted(topic: Topic, deletedAt: number): Promise<boolean> {
+    const command = new TransactWriteItemsCommand({
+      TransactItems: [
+        {
+          Delete: {
+            TableName: this.#table,
+            Key: key(topicKey(topic.name)),
+            ConditionExpression: 'id = :id AND partitions = :partitions',
+            ExpressionAttributeValues: { ':id': { S: topic.id }, ':partitions': { N: String(topic.partitions) } },
+          },
+        },
+        {
+          Put: {
+            TableName: this.#table,
+            Item: {
+              ...key(leftoverKey(topic.id)),
+              v: { N: LAYOUT_VERSION },
+              name: { S: topic.name },
+              partitions: { N: String(topic.partitions) },
+              at: { N: String(deletedAt) },
+              deleted: { BOOL: true },
+            },
+          },
+        },
+      ],
+    });
+    return this.#transact(command);
+  }
+
+  /** Live topics by name. @throws {Throttled | Unavailable} */
+  async list(limit: number, after?: string): Promise<Page<Topic>> {
+    return this.#list(TOPICS, limit, after, toTopic);
+  }
+
+  /** Incarnations that are being removed, by id. @throws {Throttled | Unavailable} */
+  async listDeleted(limit: number, after?: string): Promise<Page<DeletedTopic>> {
+    return this.#list(LEFTOVERS, limit, after, toDeletedTopic, 'deleted = :true');
+  }
+
+  async #list<T>(
+    pk: string,
+    limit: number,
+    after: string | undefined,
+    read: (item: Item) => T,
+    filter?: string,
+  ): Promise<Page<T>> {
+    const command = new QueryCommand({
+      TableName: this.#table,
+      KeyConditionExpression: 'pk = :pk',
+      ExpressionAttributeValues: { ':pk': { S: pk }, ...(filter ? { ':true': { BOOL: true } } : {}) },
+      ...(filter ? { FilterExpression: filter } : {}),
+      ...(after === undefined ? {} : { ExclusiveStartKey: key({ pk, sk: after }) }),
+      ConsistentRead: true,
+      Limit: limit,
+    });
+    const { Items, LastEvaluatedKey } = await readOutcome(this.#dynamodb.send(command));
+    const next = LastEvaluatedKey?.sk?.S;
+    return { items: (Items ?? []).map(read), ...(next === undefined ? {} : { next }) };
+  }
+
+  async #transact(command: TransactWriteItemsCommand): Promise<boolean> {
+    try {
+      await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+      return true;
+    } catch (error) {
+      if (!(error instanceof TransactionCanceledException)) throw error;
+      const codes = (error.CancellationReasons ?? []).map(({ Code }) => Code).filter((code) => code !== 'None');
+      // Passing reasons count only when there is no other: a condition that failed fails again.
+      if (codes.includes('ConditionalCheckFailed')) return false;
+      throw codes.every((code) => PASSING.has(code ?? '')) ? WriteAttempts.conflicted(error) : error;
+    }
+  }
+}
+
+const PASSING: ReadonlySet<string> = new Set([
+  'TransactionConflict',
+  'ThrottlingError',
+  'ProvisionedThroughputExceeded',
+]);
+
+function key({ pk, sk }: StateKey): Item {
+  return { pk: { S: pk }, sk: { S: sk } };
+}
+
+function toItem(topic: Topic): Item {
+  return {
+    ...key(topicKey(topic.name)),
+    v: { N: LAYOUT_VERSION },
+    id: { S: topic.id },
+    partitions: { N: String(topic.partitions) },
+    retentionMs: { N: String(topic.retentionMs) },
+    createdAt: { N: String(topic.createdAt) },
+    hiddenUntil: { N: String(topic.hiddenUntil) },
+  };
+}
+
+function toTopic(item: Item): Topic {
+  return {
+    name: item.sk!.S!,
+    id: item.id!.S!,
+    partitions: Number(item.partitions!.N),
+    retentionMs: Number(item.retentionMs!.N),
+    createdAt: Number(item.createdAt!.N),
+    hiddenUntil: Number(item.hiddenUntil!.N),
+  };
+}
+
+function toDeletedTopic(item: Item): DeletedTopic {
+  return {
+    name: item.name!.S!,
+    id: item.sk!.S!,
+    partitions: Number(item.partitions!.N),
+    deletedAt: Number(item.at!.N),
+  };
+}
