@@ -5,7 +5,7 @@ import { ulid } from 'ulid';
 import { type Clock, WriterClock } from '../shared/domain/clock.ts';
 import { STORE_ATTEMPT_TIMEOUT_MS } from '../shared/domain/limits.ts';
 import type { Observe } from '../shared/domain/observation.ts';
-import type { Env } from '../shared/env.ts';
+import { type Env, readEnv } from '../shared/env.ts';
 import type { AppendPorts } from '../shared/operations/append-slot.ts';
 import type { ReadPorts } from '../shared/operations/read-batches.ts';
 import { ReaderMemory } from '../shared/operations/reader-memory.ts';
@@ -15,6 +15,7 @@ import { Log } from '../shared/store/log.ts';
 import { PartitionHeads } from '../shared/store/partition-head.ts';
 import { RESERVATION_ID_BYTES } from '../shared/store/reservation-layout.ts';
 import { Topics } from '../shared/store/topics.ts';
+import { observe } from './observability.ts';
 
 /** The AWS clients that the API's functions use. */
 export interface Clients {
@@ -42,8 +43,8 @@ export function awsClients(): Clients {
   };
 }
 
-/** @param observe told what operations did or met beside their answer */
-export function openBackbone({ dynamodb }: Clients, env: Env, observe: Observe = () => {}): Backbone {
+/** @param tell told what operations did or met beside their answer */
+export function openBackbone({ dynamodb }: Clients, env: Env, tell: Observe = () => {}): Backbone {
   // One clock for reservations, their deadlines and signatures: the SDK corrects its own when AWS says it is wrong.
   const clock: Clock = { now: () => Date.now() + dynamodb.config.systemClockOffset };
   const heads = new PartitionHeads(dynamodb, env.stateTable);
@@ -61,6 +62,11 @@ export function openBackbone({ dynamodb }: Clients, env: Env, observe: Observe =
     sleep: async (ms) => {
       await sleep(ms);
     },
-    observe,
+    observe: tell,
   };
+}
+
+/** A deployed function's backbone. @throws {Error} naming the environment variables that are missing */
+export function awsBackbone(): Backbone {
+  return openBackbone(awsClients(), readEnv(), observe);
 }
