@@ -7,6 +7,11 @@ export default defineConfig({
     exclude: ['test/deploy/**'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    env: { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true', AWS_EC2_METADATA_DISABLED: 'true' },
+    env: {
+      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+      AWS_EC2_METADATA_DISABLED: 'true',
+      POWERTOOLS_LOG_LEVEL: 'SILENT',
+      POWERTOOLS_METRICS_DISABLED: 'true',
+    },
   },
 });

@@ -20,3 +20,8 @@ export function readEnv(variables: NodeJS.ProcessEnv = process.env): Env {
   if (missing.length > 0) throw new Error(`not configured: ${missing.join(', ')} must be set`);
   return { logTable: variables[ENV.logTable]!, stateTable: variables[ENV.stateTable]! };
 }
+
+/** The origins whose pages may call the API, from a comma-separated list; none when the variable is not set. */
+export function readCorsOrigins(variables: NodeJS.ProcessEnv = process.env): string[] {
+  return (variables[ENV.corsOrigins] ?? '').split(',').flatMap((origin) => origin.trim() || []);
+}

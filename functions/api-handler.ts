@@ -1,0 +1,120 @@
+import middy, { type MiddlewareObj } from '@middy/core';
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
+import { MethodNotAllowed, OutcomeUnknown, RouteNotFound, Unavailable } from '../shared/domain/errors.ts';
+import { API_FUNCTION_TIMEOUT_MS, GATEWAY_TIMEOUT_MS } from '../shared/domain/limits.ts';
+import { readCorsOrigins } from '../shared/env.ts';
+import { allowOrigin, isPreflight, preflightAnswer } from '../shared/wire/cross-origin.ts';
+import { type ApiAnswer, toGatewayResult } from '../shared/wire/http-answer.ts';
+import { type ApiRequest, headersOf, parseApiRequest } from '../shared/wire/http-request.ts';
+import { codeOf, problemAnswer, STATUS } from '../shared/wire/problem.ts';
+import { methodsOf } from '../shared/wire/routes.ts';
+import { logger, recordRequest } from './observability.ts';
+
+/** Handles one route. `answerBy` (epoch ms) is when the answer must be on its way. */
+export type ApiRoute = (request: ApiRequest, answerBy: number) => ApiAnswer | Promise<ApiAnswer>;
+
+/** A function's routes by the gateway's key, such as `GET /v1/topics`. */
+export type ApiRoutes = Readonly<Record<string, ApiRoute>>;
+
+export type GatewayHandler = (
+  event: APIGatewayProxyEventV2,
+  context: Context,
+) => Promise<APIGatewayProxyStructuredResultV2>;
+
+/** Time before the end of the function, or of the gateway's patience, in which an answer is still built and carried. */
+const ANSWER_MARGIN_MS = 1_500;
+/** When a request is cut off and answered as such, so that the function is not ended without an answer. */
+const CUT_OFF_MS = 500;
+
+/** The request took all the time there was. */
+class TimeIsUp extends Error {}
+
+/**
+ * Wraps a function's routes into its Lambda handler: request parsed, routed, answered; whatever is thrown becomes a
+ * problem. The routes are opened at the first call: opening that fails is answered with 500, and tried again.
+ */
+export function apiHandler(open: () => ApiRoutes, corsOrigins: readonly string[] = readCorsOrigins()): GatewayHandler {
+  let routes: ApiRoutes | undefined;
+  const handler = async (event: APIGatewayProxyEventV2, context: Context): Promise<ApiAnswer> => {
+    const request = parseApiRequest(event);
+    if (isPreflight(request.method, request.headers, corsOrigins)) return preflightAnswer();
+    routes ??= open();
+    const route = Object.hasOwn(routes, request.route) ? routes[request.route]! : refuseUnrouted;
+    return route(request, answerBy(request, context));
+  };
+  return middy<APIGatewayProxyEventV2, ApiAnswer>(handler, { timeoutEarlyInMillis: CUT_OFF_MS, timeoutEarlyResponse })
+    .use(requestRecord())
+    .use(gatewayResult())
+    .use(crossOrigin(corsOrigins))
+    .use(problemForError()) as unknown as GatewayHandler; // gatewayResult() turned the answer into the gateway's form
+}
+
+/** What no route names: the path is unknown, or has other methods. */
+const refuseUnrouted: ApiRoute = ({ method, path }) => {
+  const allowed = methodsOf(path);
+  throw allowed.length > 0 ? new MethodNotAllowed(method, path, allowed) : new RouteNotFound(path);
+};
+
+/** The earlier of the function's end and the gateway's: a cold start spends the gateway's time, not the function's. */
+function answerBy(request: ApiRequest, context: Context): number {
+  const now = Date.now();
+  const functionEnd = now + (context.getRemainingTimeInMillis?.() ?? API_FUNCTION_TIMEOUT_MS);
+  const gatewayEnd = request.receivedAt + GATEWAY_TIMEOUT_MS;
+  // A gateway that gave up already would not have called: then its clock says nothing.
+  const end = gatewayEnd > now ? Math.min(functionEnd, gatewayEnd) : functionEnd;
+  return end - ANSWER_MARGIN_MS;
+}
+
+function timeoutEarlyResponse(): never {
+  throw new TimeIsUp();
+}
+
+// The steps around every route. What is used first here is done last on the way out.
+type Step = MiddlewareObj<APIGatewayProxyEventV2>;
+
+function requestRecord(): Step {
+  const startedAt = new WeakMap<object, number>();
+  const record: Step['after'] = ({ event, response, error }) => {
+    recordRequest({
+      requestId: event.requestContext.requestId,
+      route: event.routeKey,
+      status: response.statusCode,
+      durationMs: Math.round(performance.now() - startedAt.get(event)!),
+      ...(error && { code: codeOf(error) }),
+    });
+  };
+  return { before: ({ event }) => void startedAt.set(event, performance.now()), after: record, onError: record };
+}
+
+function gatewayResult(): Step {
+  const convert: Step['after'] = (request) => {
+    request.response = toGatewayResult(request.response, headersOf(request.event).get('accept-encoding'));
+  };
+  return { after: convert, onError: convert };
+}
+
+function crossOrigin(origins: readonly string[]): Step {
+  const allow: Step['after'] = (request) => {
+    request.response = allowOrigin(request.response, headersOf(request.event).get('origin'), origins);
+  };
+  return { after: allow, onError: allow };
+}
+
+function problemForError(): Step {
+  return {
+    onError: (request) => {
+      const { requestId, http } = request.event.requestContext;
+      if (request.error instanceof TimeIsUp) request.error = timeIsUp(http.method);
+      const code = codeOf(request.error);
+      const fields = { requestId, route: request.event.routeKey, code };
+      if (code === 'internal') logger.error('request failed', { ...fields, error: request.error });
+      else if (STATUS[code] >= 500) logger.warn('request not answered as asked', fields);
+      request.response = problemAnswer(request.error, requestId);
+    },
+  };
+}
+
+function timeIsUp(method: string): Error {
+  if (method === 'GET') return new Unavailable('The answer was not ready in time');
+  return new OutcomeUnknown('The answer was not ready in time; whether anything was stored is unknown');
+}

@@ -1,0 +1,49 @@
+import { Logger } from '@aws-lambda-powertools/logger';
+import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
+import type { ErrorCode } from '../shared/domain/errors.ts';
+import type { Observation } from '../shared/domain/observation.ts';
+
+/** The function's name, from its environment; the embedded backbone runs them all in one process. */
+const serviceName = process.env.POWERTOOLS_SERVICE_NAME ?? 'vertebra';
+
+/** Structured logs: for failures only, without payloads, keys, header values or the caller's own words. */
+export const logger = new Logger({ serviceName });
+
+/** CloudWatch metrics, written as one log line per request (EMF); that line is the access log, too. */
+const metrics = new Metrics({ namespace: 'Vertebra', serviceName });
+
+const METRIC_OF = {
+  append_fenced: 'AppendsFenced',
+  append_late: 'AppendsLate',
+  stranger_in_slot: 'StrangersInSlot',
+  slots_voided: 'SlotsVoided',
+  records_appended: 'RecordsAppended',
+  records_read: 'RecordsRead',
+} as const satisfies Record<Observation['kind'], string>;
+
+/** Counts what an operation met; it is written with the request's own line. */
+export function observe(observation: Observation): void {
+  metrics.addMetric(METRIC_OF[observation.kind], MetricUnit.Count, 'count' in observation ? observation.count : 1);
+}
+
+/** How one request ended. */
+export interface RequestOutcome {
+  /** The gateway's id, which the answer carries. */
+  readonly requestId: string;
+  /** The template, never the path: names are the user's. */
+  readonly route: string;
+  readonly status: number;
+  readonly durationMs: number;
+  /** Of a refusal. */
+  readonly code?: ErrorCode;
+}
+
+/** Writes the one line of a request: its metrics, and, to be searched, its id, route, status and code. */
+export function recordRequest({ requestId, route, status, durationMs, code }: RequestOutcome): void {
+  metrics.addMetric('Requests', MetricUnit.Count, 1);
+  metrics.addMetric('Duration', MetricUnit.Milliseconds, durationMs);
+  if (code !== undefined) metrics.addMetric(`Refused.${code}`, MetricUnit.Count, 1);
+  metrics.addMetadata('requestId', requestId).addMetadata('route', route).addMetadata('status', String(status));
+  if (code !== undefined) metrics.addMetadata('code', code);
+  metrics.publishStoredMetrics();
+}

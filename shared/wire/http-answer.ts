@@ -1,0 +1,64 @@
+import { gzipSync } from 'node:zlib';
+import type { APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
+import { LAMBDA_ANSWER_BYTES_MAX } from '../domain/limits.ts';
+import { JSON_TYPE, weightOf } from './media-type.ts';
+
+/** What a handler answers, before it is put into the gateway's form. */
+export interface ApiAnswer {
+  readonly status: number;
+  /** Names in lower case; `content-type` is JSON unless it says otherwise. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A text, or bytes that are sent as they are. */
+  readonly body?: string | Uint8Array;
+}
+
+/** Room for status and headers in the function's answer. */
+const ENVELOPE_BYTES = 16 * 1024;
+/** Largest body that fits into a function's answer as base64, whatever is in it: 3 bytes of it take 4. */
+export const ANSWER_BODY_BYTES_MAX = Math.floor((LAMBDA_ANSWER_BYTES_MAX - ENVELOPE_BYTES) / 4) * 3;
+/** A text up to here fits even when every byte of it is escaped: `"` and `\` take two bytes in the function's answer. */
+const TEXT_BYTES_MAX = Math.floor((LAMBDA_ANSWER_BYTES_MAX - ENVELOPE_BYTES) / 2);
+/** Bodies below this gain nothing from compression. */
+const GZIP_ABOVE_BYTES = 1_024;
+
+/** A JSON answer. */
+export function jsonAnswer(value: unknown, status = 200): ApiAnswer {
+  return { status, body: JSON.stringify(value) };
+}
+
+/** The same answer with more headers. */
+export function withHeaders(answer: ApiAnswer, headers: Readonly<Record<string, string>>): ApiAnswer {
+  return { ...answer, headers: { ...answer.headers, ...headers } };
+}
+
+/**
+ * An answer as API Gateway's payload format 2.0 wants it. Text is compressed when the client takes gzip; bytes are not,
+ * because stored batches are compressed already. What may grow past the limit as text travels as base64.
+ * @throws {Error} when the body is larger than a function's answer carries
+ */
+export function toGatewayResult(
+  answer: ApiAnswer,
+  acceptEncoding: string | undefined,
+): APIGatewayProxyStructuredResultV2 {
+  const { status: statusCode, body } = answer;
+  if (body === undefined) return { statusCode, headers: { ...answer.headers } };
+  const headers: Record<string, string> = { 'content-type': JSON_TYPE, ...answer.headers };
+  if (typeof body !== 'string') return { statusCode, headers, ...inBase64(body) };
+  const bytes = Buffer.byteLength(body);
+  if (bytes >= GZIP_ABOVE_BYTES) {
+    headers.vary = headers.vary === undefined ? 'Accept-Encoding' : `${headers.vary}, Accept-Encoding`;
+    if (weightOf(acceptEncoding, 'gzip') > 0) {
+      headers['content-encoding'] = 'gzip';
+      return { statusCode, headers, ...inBase64(gzipSync(body, { level: 1 })) };
+    }
+  }
+  return { statusCode, headers, ...(bytes > TEXT_BYTES_MAX ? inBase64(Buffer.from(body)) : { body }) };
+}
+
+function inBase64(bytes: Uint8Array): { body: string; isBase64Encoded: true } {
+  if (bytes.length > ANSWER_BODY_BYTES_MAX) {
+    throw new Error(`an answer of ${bytes.length} bytes does not fit; at most ${ANSWER_BODY_BYTES_MAX} do`);
+  }
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+  return { body, isBase64Encoded: true };
+}

@@ -1,0 +1,71 @@
+import { STATUS_CODES } from 'node:http';
+import { BackboneError, type ErrorCode, type ErrorData } from '../domain/errors.ts';
+import type { ApiAnswer } from './http-answer.ts';
+import { PROBLEM_TYPE } from './media-type.ts';
+
+/** The one table from refusal to HTTP status: it does not build while a code is missing. */
+export const STATUS = {
+  invalid_request: 400,
+  not_found: 404,
+  topic_not_found: 404,
+  partition_not_found: 404,
+  method_not_allowed: 405,
+  partitions_cannot_shrink: 409,
+  record_too_large: 413,
+  request_too_large: 413,
+  unsupported_media_type: 415,
+  offset_out_of_range: 416,
+  throttled: 429,
+  internal: 500,
+  not_implemented: 501,
+  unavailable: 503,
+  // Not 503: there nothing was stored, here it may have been.
+  outcome_unknown: 504,
+} as const satisfies Record<ErrorCode, number>;
+
+/** RFC 9457: what every refusal looks like. `code` is stable; data stands beside it. */
+export interface Problem {
+  readonly type: 'about:blank';
+  /** The status in words. */
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: ErrorCode;
+  /** To be quoted when asking what happened: the log has it too. */
+  readonly requestId: string;
+  readonly [data: string]: ErrorData[string];
+}
+
+/** The code of whatever was thrown: a named refusal's own, else `internal`. */
+export function codeOf(error: unknown): ErrorCode {
+  return error instanceof BackboneError ? error.code : 'internal';
+}
+
+/** Anything thrown → the answer. What is not a named refusal says nothing about itself but the request id. */
+export function problemAnswer(error: unknown, requestId: string): ApiAnswer {
+  const code = codeOf(error);
+  const data = error instanceof BackboneError ? error.data : {};
+  const problem: Problem = {
+    ...data,
+    type: 'about:blank',
+    title: STATUS_CODES[STATUS[code]]!,
+    status: STATUS[code],
+    detail:
+      error instanceof BackboneError ? error.message : `Something failed inside; the log knows request ${requestId}`,
+    code,
+    requestId,
+  };
+  return {
+    status: problem.status,
+    headers: { 'content-type': PROBLEM_TYPE, ...headersOf(data) },
+    body: JSON.stringify(problem),
+  };
+}
+
+function headersOf(data: ErrorData): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (typeof data.retryAfterMs === 'number')
+    headers['retry-after'] = String(Math.max(1, Math.ceil(data.retryAfterMs / 1_000)));
+  if (Array.isArray(data.allowed)) headers.allow = data.allowed.join(', ');
+  return headers;
+}

@@ -1,0 +1,78 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { ApiRoute } from '../../functions/api-handler.ts';
+import { jsonAnswer } from '../../shared/wire/http-answer.ts';
+import { send } from '../support/gateway-call.ts';
+
+const secret = 'a-payload-that-nobody-may-log';
+let lines: string[];
+
+/** Calls a function whose logs and metrics are on. */
+async function call(route: ApiRoute) {
+  const { apiHandler } = await import('../../functions/api-handler.ts');
+  const produce = apiHandler(() => ({ 'POST /v1/topics/{topic}/records': route }), []);
+  const headers = { authorization: secret };
+  return send({ produce }, 'POST', `/v1/topics/${secret}/records?key=${secret}`, { headers, body: { value: secret } });
+}
+
+describe('what a function tells about a request', () => {
+  beforeEach(() => {
+    vi.resetModules();
+    vi.stubEnv('POWERTOOLS_LOG_LEVEL', 'INFO');
+    vi.stubEnv('POWERTOOLS_METRICS_DISABLED', 'false');
+    vi.stubEnv('POWERTOOLS_SERVICE_NAME', 'produce');
+    lines = [];
+    const keep = (text: string | Uint8Array) => lines.push(String(text)) > 0;
+    vi.spyOn(process.stdout, 'write').mockImplementation(keep);
+    vi.spyOn(process.stderr, 'write').mockImplementation(keep);
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+    vi.unstubAllEnvs();
+  });
+
+  it('is one line: counts for CloudWatch, and id, route and status to search for', async () => {
+    const { observe } = await import('../../functions/observability.ts');
+    await call(() => {
+      observe({ kind: 'records_appended', log: 'x.0', count: 7 });
+      return jsonAnswer(1);
+    });
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      service: 'produce',
+      Requests: 1,
+      RecordsAppended: 7,
+      Duration: expect.any(Number),
+      route: 'POST /v1/topics/{topic}/records',
+      status: '200',
+      requestId: expect.any(String),
+    });
+    expect(lines[0]).not.toContain(secret);
+  });
+
+  it('names the code of a refusal, and counts it', async () => {
+    const { InvalidRequest } = await import('../../shared/domain/errors.ts');
+    await call(() => {
+      throw new InvalidRequest(`what is wrong with ${secret}`);
+    });
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      status: '400',
+      code: 'invalid_request',
+      'Refused.invalid_request': 1,
+    });
+    expect(lines[0]).not.toContain(secret);
+  });
+
+  it('has the error itself when nobody expected it, under the id that the answer carries', async () => {
+    const reply = await call(() => {
+      throw new TypeError('no such property');
+    });
+    expect(lines).toHaveLength(2);
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      level: 'ERROR',
+      requestId: reply.json().requestId,
+      error: { name: 'TypeError', message: 'no such property', stack: expect.any(String) },
+    });
+    expect(lines.join()).not.toContain(secret);
+  });
+});
