@@ -1,0 +1,31 @@
+import { CfnOutput, Stack, type StackProps } from 'aws-cdk-lib';
+import type { Construct } from 'constructs';
+import { firstSteps } from '../shared/wire/first-steps.ts';
+import { EventBackbone, type EventBackboneProps } from './constructs/event-backbone.ts';
+
+/** One backbone in a stack of its own; its outputs say where it is and what to type first. */
+export class BackboneStack extends Stack {
+  constructor(scope: Construct, id: string, props: StackProps & EventBackboneProps = {}) {
+    super(scope, id, { description: 'Vertebra: an event backbone', ...props });
+    const backbone = new EventBackbone(this, 'Backbone', props);
+
+    const [create, produce, read] = firstSteps(backbone.url, signingCurl(this.region));
+    new CfnOutput(this, 'ApiUrl', { value: backbone.url, description: 'Base URL of the API' });
+    new CfnOutput(this, 'Step1CreateTopic', { value: create, description: 'Makes a topic' });
+    new CfnOutput(this, 'Step2Produce', { value: produce, description: 'Produces a record' });
+    new CfnOutput(this, 'Step3ReadBack', { value: read, description: 'Reads it back' });
+  }
+}
+
+/**
+ * curl that signs with the credentials in the usual environment variables. The security token, which only temporary
+ * credentials have, is one word with its option: zsh does not split what an expansion yields.
+ */
+function signingCurl(region: string): string {
+  return [
+    'curl',
+    `--aws-sigv4 "aws:amz:${region}:execute-api"`,
+    '--user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"',
+    `\${AWS_SESSION_TOKEN:+-H"X-Amz-Security-Token: $AWS_SESSION_TOKEN"}`,
+  ].join(' ');
+}

@@ -1,0 +1,149 @@
+import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { AccessLogField, AccessLogFormat } from 'aws-cdk-lib/aws-apigateway';
+import {
+  CorsHttpMethod,
+  type CorsPreflightOptions,
+  HttpApi,
+  HttpMethod,
+  HttpRoute,
+  HttpRouteKey,
+  HttpStage,
+  LogGroupLogDestination,
+  PayloadFormatVersion,
+} from 'aws-cdk-lib/aws-apigatewayv2';
+import { HttpIamAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2-authorizers';
+import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
+import type { IFunction } from 'aws-cdk-lib/aws-lambda';
+import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import { type ApiFunction, DEFAULT_ROUTE, ROUTES } from '../../shared/wire/routes.ts';
+
+export interface ApiProps {
+  readonly functions: Readonly<Record<ApiFunction, IFunction>>;
+  /** Origins whose pages may call the API, such as `https://example.com`. Default none: no CORS. */
+  readonly corsOrigins?: readonly string[] | undefined;
+}
+
+/**
+ * The HTTP API: every route of `shared/wire/routes.ts`, each open to IAM principals that may invoke it.
+ *
+ * No throttle is set on the stage. The account's own (10,000 requests/s by default) holds anyway; a lower one would
+ * refuse producers before the log does, and tables and functions scale by themselves.
+ */
+export class Api extends Construct {
+  /** Base URL, without a slash at its end. */
+  readonly url: string;
+
+  constructor(scope: Construct, id: string, { functions, corsOrigins = [] }: ApiProps) {
+    super(scope, id);
+    const api = new HttpApi(this, 'Http', {
+      apiName: Stack.of(this).stackName,
+      defaultAuthorizer: new HttpIamAuthorizer(),
+      createDefaultStage: false,
+      ...(corsOrigins.length > 0 && { corsPreflight: cors(corsOrigins) }),
+    });
+    this.url = api.apiEndpoint;
+
+    const integrations = {
+      produce: integration('Produce', functions.produce),
+      fetch: integration('Fetch', functions.fetch),
+      topics: integration('Topics', functions.topics),
+    } satisfies Record<ApiFunction, HttpLambdaIntegration>;
+    for (const route of [...ROUTES, ...catchAll(corsOrigins.length > 0)]) {
+      new HttpRoute(this, route.key, {
+        httpApi: api,
+        routeKey: routeKey(route.key),
+        integration: integrations[route.function],
+      });
+    }
+
+    new HttpStage(this, 'Stage', {
+      httpApi: api,
+      stageName: '$default',
+      autoDeploy: true,
+      accessLogSettings: {
+        destination: new LogGroupLogDestination(
+          new LogGroup(this, 'AccessLogs', {
+            retention: RetentionDays.ONE_MONTH,
+            removalPolicy: RemovalPolicy.DESTROY,
+          }),
+        ),
+        format: ACCESS_LOG_FORMAT,
+      },
+    });
+  }
+}
+
+/**
+ * One line per request. It is the only trace of what the gateway itself refuses (403, 413, 429, 5xx), which no
+ * function ever sees. About 400 bytes of log per request, and nothing while there are none.
+ */
+const ACCESS_LOG_FORMAT = AccessLogFormat.custom(
+  JSON.stringify({
+    requestId: AccessLogField.contextRequestId(),
+    time: AccessLogField.contextRequestTime(),
+    ip: AccessLogField.contextIdentitySourceIp(),
+    caller: AccessLogField.contextIdentityUserArn(),
+    route: AccessLogField.contextRouteKey(), // never the path: names are the user's
+    status: AccessLogField.contextStatus(),
+    bytes: AccessLogField.contextResponseLength(),
+    latencyMs: AccessLogField.contextResponseLatency(),
+    functionStatus: AccessLogField.contextIntegrationStatus(),
+    functionError: AccessLogField.contextIntegrationErrorMessage(),
+    error: AccessLogField.contextErrorMessage(),
+  }),
+);
+
+function integration(id: string, fn: IFunction): HttpLambdaIntegration {
+  return new HttpLambdaIntegration(id, fn, { payloadFormatVersion: PayloadFormatVersion.VERSION_2_0 });
+}
+
+/**
+ * Routes for all that no other route takes. With CORS it is one per method, because `$default` would take preflights
+ * too and ask them for a signature, which browsers never send; an OPTIONS request that no route takes is answered by
+ * the gateway itself. Source: AWS, "Configure CORS for HTTP APIs", `$default` route with an authorizer.
+ */
+function catchAll(withCors: boolean): { key: string; function: ApiFunction }[] {
+  if (!withCors) return [DEFAULT_ROUTE];
+  const methods = Object.values(HttpMethod).filter(
+    (method) => method !== HttpMethod.ANY && method !== HttpMethod.OPTIONS,
+  );
+  return methods.map((method) => ({ key: `${method} /{proxy+}`, function: DEFAULT_ROUTE.function }));
+}
+
+function routeKey(key: string): HttpRouteKey {
+  const [method, path] = key.split(' ');
+  return path === undefined ? HttpRouteKey.DEFAULT : HttpRouteKey.with(path, method as HttpMethod);
+}
+
+/**
+ * The gateway adds these headers to every answer, its own refusals included, instead of what a function says; so the
+ * functions are not told of any origin here. The lists are those of `shared/wire/cross-origin.ts`.
+ */
+function cors(origins: readonly string[]): CorsPreflightOptions {
+  for (const origin of origins) {
+    if (!isOrigin(origin)) {
+      throw new Error(`'${origin}' is not an origin: write scheme, host and port alone, such as https://example.com.`);
+    }
+  }
+  return {
+    allowOrigins: [...origins],
+    allowMethods: [CorsHttpMethod.GET, CorsHttpMethod.POST, CorsHttpMethod.PUT, CorsHttpMethod.DELETE],
+    allowHeaders: [
+      'accept',
+      'authorization',
+      'content-encoding',
+      'content-type',
+      'idempotency-key',
+      'x-amz-content-sha256',
+      'x-amz-date',
+      'x-amz-security-token',
+    ],
+    exposeHeaders: ['retry-after', 'vertebra-next-offset', 'vertebra-high-watermark'],
+    maxAge: Duration.hours(1),
+  };
+}
+
+function isOrigin(text: string): boolean {
+  return URL.canParse(text) && /^https?:/.test(text) && new URL(text).origin === text;
+}

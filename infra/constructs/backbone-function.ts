@@ -1,0 +1,94 @@
+import { fileURLToPath } from 'node:url';
+import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Architecture, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { type BundlingOptions, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
+import type { Construct } from 'constructs';
+import type { BuildOptions } from 'esbuild';
+import { API_FUNCTION_TIMEOUT_MS } from '../../shared/domain/limits.ts';
+
+/** Levels that Powertools knows, most talkative first. */
+export const LOG_LEVELS = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'CRITICAL', 'SILENT'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/**
+ * Memory buys CPU: 1,769 MB are one core (AWS Lambda, "Memory and computing power"). JSON and gzip of one large
+ * request take tens of milliseconds of a whole core, so less memory saves nothing there and only adds latency; more
+ * would be paid while a request merely waits for the store. The largest request or batch needs some 200 MB.
+ */
+const MEMORY_MB = 1024;
+
+const TARGET = 'node24';
+const MAIN_FIELDS = ['module', 'main'];
+
+/**
+ * How a function becomes a package: one ES module that holds everything it runs, the AWS SDK too, so that what was
+ * tested is what runs. Names are kept, so that stack traces and error names can be read without a source map: a map
+ * would be four times the code and slow down every error that is thrown.
+ */
+export const BUNDLING: BundlingOptions = {
+  format: OutputFormat.ESM,
+  target: TARGET,
+  mainFields: MAIN_FIELDS,
+  minify: true,
+  keepNames: true,
+  sourceMap: false,
+  bundleAwsSDK: true,
+};
+
+/** The same as `BUNDLING`, for whoever calls esbuild itself to weigh a package. */
+export const ESBUILD_OPTIONS: BuildOptions = {
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: TARGET,
+  mainFields: MAIN_FIELDS,
+  minify: true,
+  keepNames: true,
+};
+
+export interface BackboneFunctionProps {
+  /** Name of the file in `functions/`, without its extension. It exports `handler`. */
+  readonly source: string;
+  readonly description: string;
+  /** Default `INFO`. */
+  readonly logLevel?: LogLevel | undefined;
+}
+
+/** Path of the file that a function is built from. */
+export function sourceOf(name: string): string {
+  return fileURLToPath(new URL(`../../functions/${name}.ts`, import.meta.url));
+}
+
+/**
+ * A function of the backbone, with the defaults that all of them share. Its role can write its own log and do nothing
+ * else, until a resource grants more.
+ */
+export class BackboneFunction extends NodejsFunction {
+  constructor(scope: Construct, id: string, { source, description, logLevel = 'INFO' }: BackboneFunctionProps) {
+    const logGroup = new LogGroup(scope, `${id}Logs`, {
+      retention: RetentionDays.ONE_MONTH,
+      removalPolicy: RemovalPolicy.DESTROY, // nothing in it but diagnostics
+    });
+    const role = new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+    logGroup.grantWrite(role);
+    super(scope, id, {
+      entry: sourceOf(source),
+      bundling: BUNDLING,
+      description,
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      memorySize: MEMORY_MB,
+      timeout: Duration.millis(API_FUNCTION_TIMEOUT_MS),
+      logGroup,
+      role,
+      environment: {
+        POWERTOOLS_SERVICE_NAME: source,
+        POWERTOOLS_LOG_LEVEL: logLevel,
+        // Two stacks in one account and region keep their figures apart.
+        POWERTOOLS_METRICS_NAMESPACE: Stack.of(scope).stackName,
+      },
+    });
+  }
+}

@@ -1,0 +1,53 @@
+import { Construct } from 'constructs';
+import { Api } from './api.ts';
+import { BackboneFunction, type LogLevel } from './backbone-function.ts';
+import { LogStorage } from './log-storage.ts';
+
+export interface EventBackboneProps {
+  /**
+   * Whether tables and bucket survive the stack, and the tables are protected from deletion meanwhile.
+   * Default true. With false, deleting the stack deletes every record.
+   */
+  readonly retainData?: boolean | undefined;
+  /** Who may call the API. `iam`, the default: principals that are allowed `execute-api:Invoke`, by signed requests. */
+  readonly auth?: 'iam' | undefined;
+  /** Origins whose pages may call the API, such as `https://example.com`. Default none: no CORS. */
+  readonly corsOrigins?: readonly string[] | undefined;
+  /** What the functions log. Default `INFO`. */
+  readonly logLevel?: LogLevel | undefined;
+}
+
+/**
+ * An event backbone: storage, functions and the HTTP API in front of them. While nothing happens, nothing runs.
+ *
+ * The ids in here are part of its interface: logical ids of stored data follow from them.
+ */
+export class EventBackbone extends Construct {
+  /** Base URL of the API, without a slash at its end. */
+  readonly url: string;
+  readonly storage: LogStorage;
+
+  constructor(scope: Construct, id: string, { retainData, corsOrigins, logLevel }: EventBackboneProps = {}) {
+    super(scope, id);
+    this.storage = new LogStorage(this, 'Storage', { retainData });
+
+    const produce = new BackboneFunction(this, 'Produce', {
+      source: 'produce',
+      description: 'Appends records',
+      logLevel,
+    });
+    this.storage.grantAppend(produce);
+
+    const fetch = new BackboneFunction(this, 'Fetch', { source: 'fetch', description: 'Reads records', logLevel });
+    this.storage.grantRead(fetch);
+
+    const topics = new BackboneFunction(this, 'Topics', {
+      source: 'topics',
+      description: 'Makes, changes, lists and removes topics; answers for unknown paths',
+      logLevel,
+    });
+    this.storage.grantAdminister(topics);
+
+    this.url = new Api(this, 'Api', { functions: { produce, fetch, topics }, corsOrigins }).url;
+  }
+}

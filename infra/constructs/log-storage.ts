@@ -1,0 +1,125 @@
+import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib';
+import { AttributeType, BillingMode, StreamViewType, Table, type TableProps } from 'aws-cdk-lib/aws-dynamodb';
+import { Grant } from 'aws-cdk-lib/aws-iam';
+import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
+import { Construct } from 'constructs';
+import { ENV } from '../../shared/env.ts';
+
+export interface LogStorageProps {
+  /** Whether the data survives the stack, and is protected from deletion meanwhile. Default true. */
+  readonly retainData?: boolean | undefined;
+}
+
+interface Rights {
+  readonly log: readonly string[];
+  readonly state: readonly string[];
+}
+
+/** What each kind of work does to each table. Everything that a function may do stands here. */
+const RIGHTS = {
+  append: {
+    // fill; read who is in the slot when the fill was refused
+    log: ['PutItem', 'GetItem'],
+    // reserve; read the topic
+    state: ['UpdateItem', 'GetItem'],
+  },
+  read: {
+    // read; look at one slot; void an abandoned one
+    log: ['Query', 'GetItem', 'PutItem'],
+    // read topic and head; move `settled`
+    state: ['GetItem', 'UpdateItem'],
+  },
+  administer: {
+    // walk to the high watermark; time to offset; void an abandoned slot
+    log: ['Query', 'GetItem', 'PutItem'],
+    // topics and their heads: list, read, make, change, close, remove
+    state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'DeleteItem'],
+  },
+} as const satisfies Record<string, Rights>;
+
+/**
+ * Where the records and everything known about them are kept: the Log and State tables and the bucket for payloads
+ * that are too large for a slot.
+ *
+ * These are plain tables, not global ones: an append is safe because one region decides every conditional write.
+ * No name is given, so that a retained table never stands in the way of the next deployment. The logical ids follow
+ * from the ids here: changing one replaces the table, and `test/infra` refuses it.
+ */
+export class LogStorage extends Construct {
+  readonly log: Table;
+  readonly state: Table;
+  readonly bucket: Bucket;
+
+  constructor(scope: Construct, id: string, { retainData = true }: LogStorageProps = {}) {
+    super(scope, id);
+    const removalPolicy = retainData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY;
+    const common = {
+      billingMode: BillingMode.PAY_PER_REQUEST,
+      pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+      deletionProtection: retainData,
+      removalPolicy,
+      timeToLiveAttribute: 'expiresAt',
+    } satisfies Partial<TableProps>;
+
+    this.log = new Table(this, 'Log', {
+      ...common,
+      partitionKey: { name: 'log', type: AttributeType.STRING },
+      sortKey: { name: 'last', type: AttributeType.NUMBER },
+      stream: StreamViewType.KEYS_ONLY,
+    });
+    this.state = new Table(this, 'State', {
+      ...common,
+      partitionKey: { name: 'pk', type: AttributeType.STRING },
+      sortKey: { name: 'sk', type: AttributeType.STRING },
+    });
+    this.bucket = new Bucket(this, 'Bucket', {
+      removalPolicy,
+      encryption: BucketEncryption.S3_MANAGED,
+      enforceSSL: true,
+      minimumTLSVersion: 1.2,
+      blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
+      objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+      // Objects go when their slot goes, never by age: a rule here could outrun a topic that keeps its records for ever.
+      lifecycleRules: [{ id: 'AbortUploads', abortIncompleteMultipartUploadAfter: Duration.days(1) }],
+    });
+    Validations.of(this.bucket).acknowledge({
+      id: 'AwsSolutions-S1',
+      reason:
+        "Only the backbone's own functions may read or write it. A log of every access would be a second bucket that " +
+        'grows with each spilled batch; whoever must audit single reads turns on CloudTrail data events for this ' +
+        'bucket, which name the caller.',
+    });
+  }
+
+  /** For a function that appends records. */
+  grantAppend(fn: LambdaFunction): void {
+    this.#grant(fn, RIGHTS.append);
+  }
+
+  /** For a function that reads records, and settles what abandoned appends left. */
+  grantRead(fn: LambdaFunction): void {
+    this.#grant(fn, RIGHTS.read);
+  }
+
+  /** For a function that makes, changes, lists, measures and removes topics. */
+  grantAdminister(fn: LambdaFunction): void {
+    this.#grant(fn, RIGHTS.administer);
+  }
+
+  #grant(fn: LambdaFunction, { log, state }: Rights): void {
+    allow(fn, this.log, log);
+    allow(fn, this.state, state);
+    fn.addEnvironment(ENV.logTable, this.log.tableName);
+    fn.addEnvironment(ENV.stateTable, this.state.tableName);
+  }
+}
+
+/** Names the table alone: `Table.grant` would add its indexes, and there are none. */
+function allow(fn: LambdaFunction, table: Table, verbs: readonly string[]): void {
+  Grant.addToPrincipal({
+    grantee: fn,
+    actions: verbs.map((verb) => `dynamodb:${verb}`),
+    resourceArns: [table.tableArn],
+  });
+}

@@ -1,0 +1,59 @@
+import { LOG_LEVELS, type LogLevel } from './constructs/backbone-function.ts';
+
+/** What a deployment may choose, as `cdk.json` context or by `-c name=value`. */
+export interface Settings {
+  /** Name of the CloudFormation stack. Default `Vertebra`. */
+  readonly stackName: string;
+  /** Whether tables and bucket survive the stack. Default true. */
+  readonly retainData: boolean;
+  /** Who may call the API. `iam`, the default, is all there is so far. */
+  readonly auth: 'iam';
+  /** Origins whose pages may call the API; as context, an array or a comma-separated list. Default none. */
+  readonly corsOrigins: readonly string[];
+  /** What the functions log. Default `INFO`. */
+  readonly logLevel: LogLevel;
+}
+
+/**
+ * Reads the settings from CDK context, where values that come by `-c` are always text.
+ *
+ * @throws {Error} with a sentence that names the setting and what it may be
+ */
+export function readSettings(context: (name: string) => unknown): Settings {
+  return {
+    stackName: text('stackName', context('stackName') ?? 'Vertebra'),
+    retainData: yesOrNo('retainData', context('retainData') ?? true),
+    auth: oneOf('auth', context('auth') ?? 'iam', ['iam']),
+    corsOrigins: list('corsOrigins', context('corsOrigins') ?? []),
+    logLevel: oneOf('logLevel', context('logLevel') ?? 'INFO', LOG_LEVELS),
+  };
+}
+
+function text(name: string, value: unknown): string {
+  if (typeof value !== 'string' || value === '') throw refusal(name, 'a name', value);
+  return value;
+}
+
+function yesOrNo(name: string, value: unknown): boolean {
+  if (value === true || value === 'true') return true;
+  if (value === false || value === 'false') return false;
+  throw refusal(name, 'true or false', value);
+}
+
+function oneOf<T extends string>(name: string, value: unknown, allowed: readonly T[]): T {
+  const found = allowed.find((candidate) => candidate === value);
+  if (found === undefined) throw refusal(name, allowed.map((each) => `'${each}'`).join(' or '), value);
+  return found;
+}
+
+function list(name: string, value: unknown): string[] {
+  const items = typeof value === 'string' ? value.split(',').map((item) => item.trim()) : value;
+  if (!Array.isArray(items) || !items.every((item) => typeof item === 'string')) {
+    throw refusal(name, 'a list of texts, or one text with commas', value);
+  }
+  return items.filter((item) => item !== '');
+}
+
+function refusal(name: string, wanted: string, got: unknown): Error {
+  return new Error(`The setting '${name}' must be ${wanted}; it is ${JSON.stringify(got)}.`);
+}

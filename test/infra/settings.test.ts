@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { readSettings } from '../../infra/settings.ts';
+
+const read = (context: Record<string, unknown>) => readSettings((name) => context[name]);
+
+it('keeps the data, asks for IAM and allows no foreign origin unless told otherwise', () => {
+  expect(read({})).toEqual({
+    stackName: 'Vertebra',
+    retainData: true,
+    auth: 'iam',
+    corsOrigins: [],
+    logLevel: 'INFO',
+  });
+});
+
+it('reads settings as the command line gives them, which is text', () => {
+  expect(
+    read({ stackName: 'Orders', retainData: 'false', corsOrigins: 'https://a.example, https://b.example' }),
+  ).toMatchObject({ stackName: 'Orders', retainData: false, corsOrigins: ['https://a.example', 'https://b.example'] });
+});
+
+it('reads settings as a context file gives them, which has types', () => {
+  expect(read({ retainData: false, corsOrigins: ['https://a.example'], logLevel: 'DEBUG' })).toMatchObject({
+    retainData: false,
+    corsOrigins: ['https://a.example'],
+    logLevel: 'DEBUG',
+  });
+});
+
+it.each([
+  [{ auth: 'none' }, "The setting 'auth' must be 'iam'; it is \"none\"."],
+  [{ retainData: 'no' }, 'The setting \'retainData\' must be true or false; it is "no".'],
+  [{ stackName: '' }, 'The setting \'stackName\' must be a name; it is "".'],
+  [{ corsOrigins: 7 }, "The setting 'corsOrigins' must be a list of texts, or one text with commas; it is 7."],
+  [{ logLevel: 'loud' }, /^The setting 'logLevel' must be 'TRACE' or .* or 'SILENT'; it is "loud"\.$/],
+])('refuses %j with a sentence', (context, sentence) => {
+  expect(() => read(context)).toThrow(sentence);
+});
