@@ -1,4 +1,3 @@
-import { InvalidRequest } from '../domain/errors.ts';
 import { RECORDS_PER_REQUEST_MAX } from '../domain/limits.ts';
 import { crc32c } from './crc32c.ts';
 import { PayloadCorrupt } from './payload-corrupt.ts';
@@ -82,32 +81,6 @@ export function readBatchHeader(bytes: Uint8Array): BatchHeader {
     baseTimestamp: timestampAt(view, AT.baseTimestamp, 'base timestamp'),
     maxTimestamp: timestampAt(view, AT.maxTimestamp, 'max timestamp'),
   };
-}
-
-/**
- * Checks a batch that a producer sends to be stored as it is, by its header alone: nothing is inflated.
- * @throws {InvalidRequest} naming what is wrong with it
- */
-export function checkRawBatch(bytes: Uint8Array): { readonly count: number } {
-  try {
-    return { count: readBatchHeader(bytes).count };
-  } catch (error) {
-    if (error instanceof PayloadCorrupt)
-      throw new InvalidRequest(`The body is not one record batch to store: ${error.message}`);
-    throw error;
-  }
-}
-
-/** A copy of a batch that begins at `baseOffset`. The CRC does not cover that field. */
-export function withBaseOffset(bytes: Uint8Array, baseOffset: number): Uint8Array {
-  const copy = new Uint8Array(bytes); // a Buffer's own slice() would be a view
-  patchBaseOffset(copy, 0, baseOffset);
-  return copy;
-}
-
-/** Writes the base offset of the batch that begins at `at`. */
-export function patchBaseOffset(into: Uint8Array, at: number, baseOffset: number): void {
-  new DataView(into.buffer, into.byteOffset + at).setBigInt64(AT.baseOffset, BigInt(baseOffset));
 }
 
 function checkAttributes(attributes: number): void {

@@ -1,7 +1,9 @@
 import { gzipSync } from 'node:zlib';
+import { InvalidRequest } from '../domain/errors.ts';
 import type { Header, ProducedRecord } from '../domain/record.ts';
-import { AT, COMPRESSION_GZIP, MAGIC } from './batch-header.ts';
+import { AT, COMPRESSION_GZIP, MAGIC, readBatchHeader } from './batch-header.ts';
 import { crc32c } from './crc32c.ts';
+import { PayloadCorrupt } from './payload-corrupt.ts';
 import { openBatch, type RecordSpans } from './record-spans.ts';
 import { sizeOfVarint, sizeOfVarlong, writeVarint, writeVarlong } from './varint.ts';
 
@@ -75,6 +77,27 @@ export function decodeRecordBatch(bytes: Uint8Array, baseOffset: number): Stored
     value: view(batch, batch.valueStart(i), batch.valueEnd(i)),
     headers: headersOf(batch, i),
   }));
+}
+
+/**
+ * Checks a batch that a producer sends to be stored as it is, by its header alone: nothing is inflated.
+ * @throws {InvalidRequest} naming what is wrong with it
+ */
+export function checkRawBatch(bytes: Uint8Array): { readonly count: number } {
+  try {
+    return { count: readBatchHeader(bytes).count };
+  } catch (error) {
+    if (error instanceof PayloadCorrupt)
+      throw new InvalidRequest(`The body is not one record batch to store: ${error.message}`);
+    throw error;
+  }
+}
+
+/** A copy of a batch that begins at `baseOffset`. The CRC does not cover that field. */
+export function withBaseOffset(bytes: Uint8Array, baseOffset: number): Uint8Array {
+  const copy = new Uint8Array(bytes); // a Buffer's own slice() would be a view
+  new DataView(copy.buffer).setBigInt64(AT.baseOffset, BigInt(baseOffset));
+  return copy;
 }
 
 function headersOf(batch: RecordSpans, i: number): Header[] {

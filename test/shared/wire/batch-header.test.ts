@@ -1,9 +1,14 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { InvalidRequest } from '../../../shared/domain/errors.ts';
-import { checkRawBatch, readBatchHeader, withBaseOffset } from '../../../shared/wire/batch-header.ts';
+import { readBatchHeader } from '../../../shared/wire/batch-header.ts';
 import { crc32c } from '../../../shared/wire/crc32c.ts';
-import { decodeRecordBatch, encodeRecordBatch } from '../../../shared/wire/record-batch.ts';
+import {
+  checkRawBatch,
+  decodeRecordBatch,
+  encodeRecordBatch,
+  withBaseOffset,
+} from '../../../shared/wire/record-batch.ts';
 import { decodeByKafkaJs, encodeByKafkaJs, encodeByPlatformatic } from './other-codecs.ts';
 
 const NOW = 1_767_225_600_000;
