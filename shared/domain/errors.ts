@@ -17,7 +17,7 @@ export type ErrorCode =
   | 'internal';
 
 /** Facts that the caller can act on; they appear beside `code` in the problem. */
-export type ErrorData = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+export type ErrorData = Readonly<Record<string, string | number | boolean | readonly string[] | readonly number[]>>;
 
 /** A refusal with a name. Anything else that is thrown is a bug or an outage and becomes `internal`. */
 export abstract class BackboneError extends Error {
