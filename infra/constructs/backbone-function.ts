@@ -2,7 +2,12 @@ import { fileURLToPath } from 'node:url';
 import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Architecture, Runtime } from 'aws-cdk-lib/aws-lambda';
-import { type BundlingOptions, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
+import {
+  LogLevel as BundlerLogLevel,
+  type BundlingOptions,
+  NodejsFunction,
+  OutputFormat,
+} from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import type { BuildOptions } from 'esbuild';
@@ -35,6 +40,7 @@ export const BUNDLING: BundlingOptions = {
   keepNames: true,
   sourceMap: false,
   bundleAwsSDK: true,
+  logLevel: BundlerLogLevel.WARNING,
 };
 
 /** The same as `BUNDLING`, for whoever calls esbuild itself to weigh a package. */

@@ -1,0 +1,176 @@
+import { Match } from 'aws-cdk-lib/assertions';
+import { describe, expect, it } from 'vitest';
+import { API_FUNCTION_TIMEOUT_MS, GATEWAY_TIMEOUT_MS } from '../../shared/domain/limits.ts';
+import { allowOrigin, preflightAnswer } from '../../shared/wire/cross-origin.ts';
+import { DEFAULT_ROUTE, ROUTES } from '../../shared/wire/routes.ts';
+import { allowedActions, functionName, type Resource, resourcesOf, synthesise } from '../support/synthesise.ts';
+
+const { template } = synthesise();
+const lower = (text: string) => text.toLowerCase();
+const API_FUNCTIONS = ['produce', 'fetch', 'topics'];
+
+describe('functions', () => {
+  const functions = Object.values(resourcesOf(template, 'AWS::Lambda::Function'));
+
+  it('are one per concern, alike in all but name and rights', () => {
+    expect(functions.map((fn) => functionName(fn)).sort()).toEqual([...API_FUNCTIONS].sort());
+    for (const { Properties } of functions) {
+      expect(Properties).toMatchObject({
+        Runtime: 'nodejs24.x',
+        Architectures: ['arm64'],
+        MemorySize: 1024,
+        Handler: 'index.handler',
+        Timeout: API_FUNCTION_TIMEOUT_MS / 1_000,
+      });
+      expect(Properties.TracingConfig).toBeUndefined();
+    }
+  });
+
+  it('give up before the gateway does, so that their answer is heard', () => {
+    for (const { Properties } of functions) expect(Number(Properties.Timeout) * 1_000).toBeLessThan(GATEWAY_TIMEOUT_MS);
+  });
+
+  it('know their tables and how to log, and nothing else', () => {
+    const variables = functions.map((fn) => (fn.Properties.Environment as { Variables: object }).Variables);
+    expect(variables).toEqual(
+      API_FUNCTIONS.map((name) => ({
+        POWERTOOLS_SERVICE_NAME: name,
+        POWERTOOLS_LOG_LEVEL: 'INFO',
+        POWERTOOLS_METRICS_NAMESPACE: 'Vertebra',
+        VERTEBRA_LOG_TABLE: { Ref: idOf('Log') },
+        VERTEBRA_STATE_TABLE: { Ref: idOf('State') },
+      })),
+    );
+  });
+
+  it('log at the level that was asked for', () => {
+    synthesise({ logLevel: 'DEBUG' }).template.hasResourceProperties('AWS::Lambda::Function', {
+      Environment: { Variables: Match.objectLike({ POWERTOOLS_LOG_LEVEL: 'DEBUG' }) },
+    });
+  });
+
+  it('write to logs that are kept for a month', () => {
+    const groups = Object.values(resourcesOf(template, 'AWS::Logs::LogGroup'));
+    expect(groups).toHaveLength(API_FUNCTIONS.length + 1);
+    for (const group of groups) expect(group.Properties.RetentionInDays).toBe(30);
+  });
+
+  it('may do exactly this', () => {
+    const ownLog = ['logs:CreateLogStream', 'logs:PutLogEvents'];
+    expect(allowedActions(template)).toEqual({
+      produce: {
+        Log: ['dynamodb:GetItem', 'dynamodb:PutItem'],
+        State: ['dynamodb:GetItem', 'dynamodb:UpdateItem'],
+        ProduceLogs: ownLog,
+      },
+      fetch: {
+        Log: ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query'],
+        State: ['dynamodb:GetItem', 'dynamodb:UpdateItem'],
+        FetchLogs: ownLog,
+      },
+      topics: {
+        Log: ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query'],
+        State: ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'].map((verb) => `dynamodb:${verb}`),
+        TopicsLogs: ownLog,
+      },
+    });
+  });
+
+  it('are granted no wildcard, by no managed policy', () => {
+    const policies = resourcesOf(template, 'AWS::IAM::Policy');
+    expect(JSON.stringify(policies)).not.toContain('*');
+    for (const role of Object.values(resourcesOf(template, 'AWS::IAM::Role'))) {
+      expect(Object.keys(role.Properties)).toEqual(['AssumeRolePolicyDocument']);
+    }
+  });
+});
+
+describe('the API', () => {
+  const routes = Object.values(resourcesOf(template, 'AWS::ApiGatewayV2::Route'));
+
+  it('has every route that the table names, each served by its function', () => {
+    const served = routes.map((route) => [route.Properties.RouteKey, functionBehind(route)]);
+    expect(served.sort()).toEqual([...ROUTES, DEFAULT_ROUTE].map((route) => [route.key, route.function]).sort());
+  });
+
+  it('asks for a signature on every route', () => {
+    for (const route of routes) expect(route.Properties.AuthorizationType).toBe('AWS_IAM');
+  });
+
+  it('calls functions with payload version 2.0, and may call them for its own routes only', () => {
+    for (const integration of Object.values(resourcesOf(template, 'AWS::ApiGatewayV2::Integration'))) {
+      expect(integration.Properties).toMatchObject({ IntegrationType: 'AWS_PROXY', PayloadFormatVersion: '2.0' });
+    }
+    const [api] = Object.keys(resourcesOf(template, 'AWS::ApiGatewayV2::Api'));
+    for (const permission of Object.values(resourcesOf(template, 'AWS::Lambda::Permission'))) {
+      expect(permission.Properties.Principal).toBe('apigateway.amazonaws.com');
+      expect(JSON.stringify(permission.Properties.SourceArn)).toContain(`{"Ref":"${api}"}`);
+    }
+  });
+
+  it('answers at its root, logs every request without its payload, and sets no throttle of its own', () => {
+    const [stage] = Object.values(resourcesOf(template, 'AWS::ApiGatewayV2::Stage'));
+    expect(stage!.Properties).toMatchObject({ StageName: '$default', AutoDeploy: true });
+    expect(stage!.Properties.DefaultRouteSettings).toBeUndefined();
+    const { Format } = stage!.Properties.AccessLogSettings as { Format: string };
+    expect(JSON.parse(Format)).toMatchObject({ requestId: '$context.requestId', status: '$context.status' });
+  });
+
+  it('knows no CORS by default', () => {
+    const [api] = Object.values(resourcesOf(template, 'AWS::ApiGatewayV2::Api'));
+    expect(api!.Properties.CorsConfiguration).toBeUndefined();
+  });
+
+  describe('with CORS', () => {
+    const { template } = synthesise({ corsOrigins: ['https://app.example', 'http://localhost:5173'] });
+
+    const [api] = Object.values(resourcesOf(template, 'AWS::ApiGatewayV2::Api'));
+    const cors = api!.Properties.CorsConfiguration as Record<string, unknown>;
+
+    it('allows the given origins, without credentials', () => {
+      expect(cors.AllowOrigins).toEqual(['https://app.example', 'http://localhost:5173']);
+      expect(cors.AllowCredentials).toBeUndefined();
+    });
+
+    it('tells browsers the same as the functions do where they have no gateway', () => {
+      const headers = {
+        ...preflightAnswer().headers,
+        ...allowOrigin({ status: 200 }, 'https://app.example', ['https://app.example']).headers,
+      };
+      const listed = (name: string) => headers[name]!.split(', ').sort();
+      expect(listed('access-control-allow-methods')).toEqual([...(cors.AllowMethods as string[])].sort());
+      expect(listed('access-control-allow-headers').map(lower)).toEqual(cors.AllowHeaders);
+      expect(listed('access-control-expose-headers').map(lower)).toEqual([...(cors.ExposeHeaders as string[])].sort());
+      expect(headers['access-control-max-age']).toBe(String(cors.MaxAge));
+    });
+
+    it('leaves preflights to the gateway: no route takes OPTIONS, and every route still asks for a signature', () => {
+      const keys = Object.values(resourcesOf(template, 'AWS::ApiGatewayV2::Route')).map((route) => {
+        expect(route.Properties.AuthorizationType).toBe('AWS_IAM');
+        return String(route.Properties.RouteKey);
+      });
+      expect(keys.filter((key) => /^(\$default|ANY|OPTIONS)/.test(key))).toEqual([]);
+      expect(keys.filter((key) => key.endsWith('/{proxy+}')).sort()).toEqual(
+        ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT'].map((method) => `${method} /{proxy+}`),
+      );
+    });
+
+    it.each(['*', 'https://app.example/', 'app.example', 'null'])('refuses %s, which is not an origin', (origin) => {
+      expect(() => synthesise({ corsOrigins: [origin] })).toThrow(`'${origin}' is not an origin`);
+    });
+  });
+});
+
+/** Name of the function that a route's integration calls. */
+function functionBehind(route: Resource): string {
+  const [, { Ref }] = (route.Properties.Target as { 'Fn::Join': [string, [string, { Ref: string }]] })['Fn::Join'][1];
+  const { IntegrationUri } = resourcesOf(template)[Ref]!.Properties as { IntegrationUri: { 'Fn::GetAtt': [string] } };
+  return functionName(resourcesOf(template)[IntegrationUri['Fn::GetAtt'][0]]!);
+}
+
+/** Logical id of a table. */
+function idOf(table: 'Log' | 'State'): string {
+  return Object.keys(resourcesOf(template, 'AWS::DynamoDB::Table')).find((id) =>
+    id.startsWith(`BackboneStorage${table}`),
+  )!;
+}

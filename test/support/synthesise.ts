@@ -1,0 +1,70 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { App } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { BackboneStack } from '../../infra/backbone-stack.ts';
+import type { EventBackboneProps } from '../../infra/constructs/event-backbone.ts';
+
+const FLAGS = (JSON.parse(readFileSync('cdk.json', 'utf8')) as { context: Record<string, unknown> }).context;
+
+/** The stack and its template, with the feature flags of `cdk.json` or none. Functions are not bundled. */
+export function synthesise(props: EventBackboneProps = {}, { flags = true } = {}) {
+  const outdir = mkdtempSync(join(tmpdir(), 'vertebra-synth-'));
+  try {
+    const context = { ...(flags && FLAGS), 'aws:cdk:bundling-stacks': [] };
+    const stack = new BackboneStack(new App({ outdir, context, analyticsReporting: false }), 'Vertebra', props);
+    return { stack, template: Template.fromStack(stack) };
+  } finally {
+    rmSync(outdir, { recursive: true });
+  }
+}
+
+export interface Resource {
+  readonly Type: string;
+  readonly Properties: Readonly<Record<string, unknown>>;
+  readonly DeletionPolicy?: string;
+  readonly UpdateReplacePolicy?: string;
+}
+
+/** Resources of a type, or all, by logical id. */
+export function resourcesOf(template: Template, type?: string): Record<string, Resource> {
+  const all = Object.entries(template.toJSON().Resources as Record<string, Resource>);
+  return Object.fromEntries(all.filter(([, resource]) => type === undefined || resource.Type === type));
+}
+
+interface Statement {
+  readonly Effect: 'Allow' | 'Deny';
+  readonly Action: string | string[];
+  /** A single resource of the stack: a list, a text or a pattern is not understood, so that no wildcard slips in. */
+  readonly Resource: { readonly 'Fn::GetAtt': readonly [id: string, attribute: 'Arn'] };
+}
+
+/** Per function, what its role allows: actions by resource, which is named as its construct is. */
+export function allowedActions(template: Template): Record<string, Record<string, string[]>> {
+  const policies = Object.values(resourcesOf(template, 'AWS::IAM::Policy'));
+  const functions = Object.values(resourcesOf(template, 'AWS::Lambda::Function'));
+  return Object.fromEntries(
+    functions.map((fn) => {
+      const role = (fn.Properties.Role as Statement['Resource'])['Fn::GetAtt'][0];
+      const statements = policies
+        .filter((policy) => JSON.stringify(policy.Properties.Roles) === JSON.stringify([{ Ref: role }]))
+        .flatMap((policy) => (policy.Properties.PolicyDocument as { Statement: Statement[] }).Statement);
+      return [functionName(fn), Object.fromEntries(statements.map(byResource))];
+    }),
+  );
+}
+
+function byResource({ Effect, Action, Resource, ...conditions }: Statement): [resource: string, actions: string[]] {
+  const [id, attribute] = Resource['Fn::GetAtt'];
+  const name = /^Backbone(?:Storage)?([A-Za-z]+?)[0-9A-F]{8}$/.exec(id)?.[1];
+  if (Effect !== 'Allow' || attribute !== 'Arn' || name === undefined || Object.keys(conditions).length > 0) {
+    throw new Error(`a statement that this does not understand, on ${id}`);
+  }
+  return [name, [Action].flat().sort()];
+}
+
+/** The file in `functions/` that a function is built from. */
+export function functionName(fn: Resource): string {
+  return (fn.Properties.Environment as { Variables: Record<string, string> }).Variables.POWERTOOLS_SERVICE_NAME!;
+}
