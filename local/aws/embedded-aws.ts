@@ -1,16 +1,19 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ChangeListener } from './dynamodb/change-feed.ts';
 import { Database } from './dynamodb/database.ts';
 import { DynamoDb } from './dynamodb/dynamodb.ts';
 import { openLevel } from './dynamodb/level.ts';
 import { REGION } from './dynamodb/store-view.ts';
 import { InProcessHandler } from './in-process-handler.ts';
-import { serveJson } from './json-service.ts';
+import { refusal, serveJson } from './json-service.ts';
 import { listen } from './loopback.ts';
 import type { AwsRequest, AwsResponse } from './service.ts';
 
 /** Key pair of the embedded services; presigned URLs are verified with it, other signatures only for their age. */
 const CREDENTIALS = { accessKeyId: 'local', secretAccessKey: 'local' };
+
+const EXPIRE_EVERY_MS = 60_000;
 
 export interface EmbeddedAwsOptions {
   /** Folder for all data, made if absent; without it everything is in memory. */
@@ -19,6 +22,8 @@ export interface EmbeddedAwsOptions {
   readonly port?: number;
   /** Epoch ms; the clock of all services. */
   readonly now?: () => number;
+  /** Time between two sweeps for expired items, ms; 0: none. Default: a minute. */
+  readonly expireEveryMs?: number;
 }
 
 export interface EmbeddedAws {
@@ -31,6 +36,10 @@ export interface EmbeddedAws {
   };
   /** `http://127.0.0.1:<port>`: the same services for any SDK, for CLIs and for presigned URLs. */
   readonly endpoint: string;
+  /** Calls `listener` with each change of a table that has a stream, once it is stored. @returns what ends that */
+  onChange(table: string, listener: ChangeListener): () => void;
+  /** Removes what has expired at `now` (epoch ms). @returns how many items were removed */
+  expireNow(now?: number): Promise<number>;
   /** Ends the server and closes the data. */
   close(): Promise<void>;
 }
@@ -41,17 +50,31 @@ export async function openEmbeddedAws(options: EmbeddedAwsOptions = {}): Promise
   const { path } = options;
   if (path !== undefined) await mkdir(path, { recursive: true });
   const level = await openLevel(path && join(path, 'dynamodb'));
-  const dynamodb = new DynamoDb(new Database(level));
+  const dynamodb = new DynamoDb(new Database(level), now);
+  await dynamodb.open();
 
-  const serve = (request: AwsRequest): Promise<AwsResponse> =>
-    serveJson(request, now(), (operation, body) => dynamodb.run(operation, body));
+  const serve = async (request: AwsRequest): Promise<AwsResponse> => {
+    switch (request.headers['x-amz-target']?.split('.')[0]) {
+      case 'DynamoDB_20120810':
+        return serveJson(request, now(), (operation, body) => dynamodb.run(operation, body));
+      case 'DynamoDBStreams_20120810':
+        return serveJson(request, now(), (operation, body) => dynamodb.runStreams(operation, body));
+      default:
+        return serveJson(request, now(), async () => refusal('UnknownOperationException'));
+    }
+  };
 
   const server = await listen(serve, options.port ?? 0).catch(async (error) => {
     await level.close();
     throw error;
   });
+  const expireEveryMs = options.expireEveryMs ?? EXPIRE_EVERY_MS;
+  const sweep = () => dynamodb.expire().catch((error) => console.error('expired items were not removed:', error));
+  const timer = expireEveryMs > 0 ? setInterval(sweep, expireEveryMs).unref() : undefined;
   return {
     endpoint: server.url,
+    onChange: (table, listener) => dynamodb.onChange(table, listener),
+    expireNow: (at) => dynamodb.expire(at),
     clientConfig: () => ({
       region: REGION,
       credentials: CREDENTIALS,
@@ -59,7 +82,9 @@ export async function openEmbeddedAws(options: EmbeddedAwsOptions = {}): Promise
       requestHandler: new InProcessHandler(serve),
     }),
     async close() {
+      clearInterval(timer);
       await server.close();
+      await dynamodb.close();
       await level.close();
     },
   };

@@ -49,7 +49,7 @@ async function answerTo(
   } catch {
     return refusal('SerializationException');
   }
-  return run(request.headers['x-amz-target']!.split('.')[1]!, body);
+  return run(request.headers['x-amz-target']?.split('.')[1] ?? '', body);
 }
 
 export function refusal(name: string, message?: string, status = 400): JsonAnswer {

@@ -27,7 +27,7 @@ export type Companion = (change: Change) => Operation[];
  * index-<local|global>~<table>~<index>~<key> projected item                     (dynalite's)
  * tag-<table>~<key>                          tag                                (dynalite's)
  * ttl~<table>                                name of the expiry attribute
- * expiry-<table>~<seconds, padded>~<key>     the expiry as the item spells it
+ * expiry-<table>~<seconds, padded>/<key>     nothing: the item is due then
  * token~<client request token>               what a transaction was, and when
  */
 export class Database {

@@ -1,46 +1,93 @@
-import type { Checked, Table } from 'dynalite/db/index.js';
+import type { Checked } from 'dynalite/db/index.js';
 import { type JsonAnswer, refusal } from '../json-service.ts';
+import { ChangeFeed, type ChangeListener } from './change-feed.ts';
 import type { Database } from './database.ts';
 import { isServiceError, nameOf } from './errors.ts';
 import { bindOldValues } from './expressions.ts';
 import { actionOf, checked, type DynaliteOperation } from './requests.ts';
 import { StoreView } from './store-view.ts';
+import { Streams } from './streams.ts';
+import { TableOperations } from './table-operations.ts';
 import { TimeToLive } from './time-to-live.ts';
+import { Transactions } from './transactions.ts';
 
-type Operation = (body: unknown) => Promise<unknown>;
+type Operation = (body: unknown) => unknown;
 
-/** DynamoDB's operations: dynalite's, and around them what it lacks. */
+/** DynamoDB and its streams: dynalite's operations, and around them what it lacks. */
 export class DynamoDb {
   readonly #database: Database;
+  readonly #feed: ChangeFeed;
+  readonly #timeToLive: TimeToLive;
+  readonly #tables: TableOperations;
+  readonly #transactions: Transactions;
   readonly #operations: Record<string, Operation>;
-  readonly timeToLive: TimeToLive;
+  readonly #streamOperations: Record<string, Operation>;
+  readonly #now: () => number;
+  #sweep: Promise<number> = Promise.resolve(0);
 
-  constructor(database: Database) {
+  constructor(database: Database, now: () => number) {
     this.#database = database;
-    this.timeToLive = new TimeToLive(database);
+    this.#now = now;
+    this.#feed = new ChangeFeed(database, now);
+    this.#timeToLive = new TimeToLive(database);
+    this.#tables = new TableOperations(database, this.#feed, this.#timeToLive, now);
+    this.#transactions = new Transactions(database, now);
     this.#operations = {
       ...this.#plain('BatchGetItem', 'BatchWriteItem', 'DescribeTable', 'GetItem', 'ListTables', 'ListTagsOfResource'),
-      ...this.#plain('Query', 'Scan', 'TagResource', 'UntagResource', 'UpdateTable'),
-      CreateTable: (body) => this.#createTable(body),
-      DeleteTable: (body) => this.#deleteTable(body),
-      UpdateTimeToLive: (body) => this.timeToLive.update(body, new StoreView(database)),
-      DescribeTimeToLive: (body) => this.timeToLive.describe(body, new StoreView(database)),
+      ...this.#plain('Query', 'Scan', 'TagResource', 'UntagResource'),
       PutItem: (body) => this.#write('PutItem', body),
       UpdateItem: (body) => this.#write('UpdateItem', body),
       DeleteItem: (body) => this.#write('DeleteItem', body),
+      TransactWriteItems: (body) => this.#transactions.write(body),
+      TransactGetItems: (body) => this.#transactions.get(body),
+      CreateTable: (body) => this.#tables.create(body),
+      DeleteTable: (body) => this.#tables.delete(body),
+      UpdateTable: (body) => this.#tables.update(body),
+      UpdateTimeToLive: (body) => this.#timeToLive.update(body, new StoreView(database)),
+      DescribeTimeToLive: (body) => this.#timeToLive.describe(body, new StoreView(database)),
+    };
+    const streams = new Streams(this.#feed, database, now);
+    this.#streamOperations = {
+      ListStreams: (body) => streams.list(body),
+      DescribeStream: (body) => streams.describe(body),
+      GetShardIterator: (body) => streams.iterator(body),
+      GetRecords: (body) => streams.records(body),
     };
   }
 
-  async run(operation: string, body: unknown): Promise<JsonAnswer> {
-    const run = Object.hasOwn(this.#operations, operation) ? this.#operations[operation] : undefined;
-    if (!run) return refusal('UnknownOperationException');
-    try {
-      return { status: 200, body: await run(body) };
-    } catch (error) {
-      if (isServiceError(error)) return { status: error.statusCode, body: error.body };
-      console.error(`${operation} failed:`, error);
-      return refusal('InternalServerError', 'an internal error occurred', 500);
-    }
+  async open(): Promise<void> {
+    await this.#timeToLive.open();
+    await this.#tables.open();
+  }
+
+  /** Runs an operation of DynamoDB. */
+  run(operation: string, body: unknown): Promise<JsonAnswer> {
+    return answered(this.#operations, operation, body);
+  }
+
+  /** Runs an operation of DynamoDB Streams. */
+  runStreams(operation: string, body: unknown): Promise<JsonAnswer> {
+    return answered(this.#streamOperations, operation, body);
+  }
+
+  onChange(table: string, listener: ChangeListener): () => void {
+    return this.#feed.onChange(table, listener);
+  }
+
+  /** Removes items that have expired at `now` (epoch ms), and stale tokens. One sweep at a time. */
+  expire(now = this.#now()): Promise<number> {
+    const sweep = async () => {
+      await this.#transactions.forgetTokens();
+      return this.#timeToLive.expire(now);
+    };
+    const next = this.#sweep.then(sweep, sweep);
+    this.#sweep = next.catch(() => 0);
+    return next;
+  }
+
+  /** Waits for a sweep that is under way. */
+  async close(): Promise<void> {
+    await this.#sweep;
   }
 
   #plain(...operations: DynaliteOperation[]): Record<string, Operation> {
@@ -55,48 +102,31 @@ export class DynamoDb {
     );
   }
 
-  async #createTable(body: unknown): Promise<unknown> {
-    const view = new StoreView(this.#database);
-    const data = checked('CreateTable', body, view);
-    const answer = await view.run<{ TableDescription: Table }>(actionOf('CreateTable'), data);
-    await this.#settled(data.TableName, 'CREATING');
-    return answer;
-  }
-
-  async #deleteTable(body: unknown): Promise<unknown> {
-    const view = new StoreView(this.#database);
-    const data = checked('DeleteTable', body, view);
-    const answer = await view.run(actionOf('DeleteTable'), data);
-    await this.timeToLive.forget(data.TableName);
-    await this.#settled(data.TableName, 'DELETING');
-    return answer;
-  }
-
-  /** Waits for what dynalite does to a table in the background. */
-  async #settled(table: string, status: string): Promise<void> {
-    while ((await this.#database.get<Table>(`table~${table}`))?.TableStatus === status) {
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
-  }
-
   async #write(operation: 'PutItem' | 'UpdateItem' | 'DeleteItem', body: unknown): Promise<unknown> {
     let data: Checked | undefined;
-    const view = new StoreView(this.#database, {
-      onRead: (item) => bindOldValues(data?._updates?.sections ?? [], item),
-    });
+    const onRead = (item: StoreView['found']) => bindOldValues(data?._updates?.sections ?? [], item);
+    const view = new StoreView(this.#database, { onRead });
     data = checked(operation, body, view);
     try {
       return await view.run(actionOf(operation), data);
     } catch (error) {
-      if (
-        isServiceError(error) &&
-        nameOf(error) === 'ConditionalCheckFailedException' &&
-        data.ReturnValuesOnConditionCheckFailure === 'ALL_OLD' &&
-        view.found
-      ) {
+      const asked = data.ReturnValuesOnConditionCheckFailure === 'ALL_OLD';
+      if (asked && view.found && isServiceError(error) && nameOf(error) === 'ConditionalCheckFailedException') {
         error.body = { ...error.body, Item: view.found };
       }
       throw error;
     }
+  }
+}
+
+async function answered(operations: Record<string, Operation>, name: string, body: unknown): Promise<JsonAnswer> {
+  const run = Object.hasOwn(operations, name) ? operations[name] : undefined;
+  if (!run) return refusal('UnknownOperationException');
+  try {
+    return { status: 200, body: await run(body) };
+  } catch (error) {
+    if (isServiceError(error)) return { status: error.statusCode, body: error.body };
+    console.error(`${name} failed:`, error);
+    return refusal('InternalServerError', 'an internal error occurred', 500);
   }
 }

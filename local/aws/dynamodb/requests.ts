@@ -38,7 +38,7 @@ export function actionOf(operation: DynaliteOperation): Action {
 
 /** Parameters that dynalite does not know and the front supplies. */
 const ON_CONDITION_FAILURE = { ReturnValuesOnConditionCheckFailure: { type: 'String', enum: ['ALL_OLD', 'NONE'] } };
-const STREAM_SPECIFICATION = {
+export const STREAM_SPECIFICATION = {
   StreamSpecification: {
     type: 'FieldStruct<StreamSpecification>',
     children: {

@@ -1,5 +1,5 @@
 import type { Callback, Checked, Collection, Item, Operation, Store, Table } from 'dynalite/db/index.js';
-import { type Change, Database, type Remover } from './database.ts';
+import { type Change, Database } from './database.ts';
 import { resourceNotFound } from './errors.ts';
 import { LevelCollection } from './level.ts';
 
@@ -17,7 +17,6 @@ export interface Part {
   readonly collect?: { changes: Change[]; operations: Operation[] };
   /** Called with the item as it is under the lock, before the action looks at it. */
   readonly onRead?: (item: Item | undefined) => void;
-  readonly remover?: Remover;
 }
 
 /**
@@ -82,7 +81,7 @@ export class StoreView implements Store {
         this.#part.collect.operations.push(...operations);
         answer(null);
       } else {
-        this.#settle(this.#database.store([change], operations, this.#part.remover), answer);
+        this.#settle(this.#database.store([change], operations), answer);
       }
     };
     return Object.assign(items, {

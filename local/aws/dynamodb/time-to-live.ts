@@ -1,6 +1,6 @@
 import type { Item, Operation, Store, Table } from 'dynalite/db/index.js';
-import type { Change, Database } from './database.ts';
-import { isServiceError, nameOf, validationError } from './errors.ts';
+import { type Change, Database } from './database.ts';
+import { validationError } from './errors.ts';
 import { actionOf, check } from './requests.ts';
 import { StoreView } from './store-view.ts';
 
@@ -77,48 +77,46 @@ export class TimeToLive {
     await this.#database.clear(indexOf(table));
   }
 
-  /** Removes what has expired at `now` (epoch ms). @returns how many items were removed */
+  /**
+   * Removes what has expired at `now` (epoch ms): items whose expiry, in whole seconds, is past.
+   * @returns how many items were removed
+   */
   async expire(now: number): Promise<number> {
     const seconds = Math.floor(now / 1_000);
     let removed = 0;
-    for (const [table, attribute] of this.#attributes) {
-      const range = { gte: padded(Math.max(0, seconds - TOO_OLD_SECONDS)), lt: padded(seconds), limit: SWEEP_PAGE };
-      let from = range.gte;
+    for (const table of [...this.#attributes.keys()]) {
+      let from: { gt: string } | { gte: string } = { gte: padded(Math.max(0, seconds - TOO_OLD_SECONDS)) };
       for (;;) {
-        const page: [string, string][] = [];
-        const start = from === range.gte ? { gte: from } : { gt: from };
-        for await (const entry of this.#database.entries<string>(indexOf(table), {
-          ...start,
-          lt: range.lt,
-          limit: range.limit,
-        })) {
-          page.push(entry);
-        }
-        for (const [entry, expiry] of page) {
-          if (await this.#remove(table, attribute, entry.slice(SECONDS_DIGITS + 1), expiry)) removed += 1;
-        }
+        const page: string[] = [];
+        const range = { ...from, lt: padded(seconds), limit: SWEEP_PAGE };
+        for await (const [entry] of this.#database.entries(indexOf(table), range)) page.push(entry);
+        for (const entry of page) if (await this.#remove(table, entry)) removed += 1;
         if (page.length < SWEEP_PAGE) break;
-        from = page.at(-1)![0];
+        from = { gt: page.at(-1)! };
       }
     }
     return removed;
   }
 
-  /** Removes an item if it still expires when the index says so. */
-  async #remove(tableName: string, attribute: string, key: string, expiry: string): Promise<boolean> {
-    const view = new StoreView(this.#database, { remover: 'ttl' });
-    const item = await this.#database.get<Item>(`item-${tableName}~${key}`);
-    if (!item) return false;
-    const table = await view.table(tableName);
-    const Key = Object.fromEntries(table.KeySchema.map(({ AttributeName }) => [AttributeName, item[AttributeName]!]));
-    const expression = { type: '=', args: [[attribute], { N: expiry }] };
-    try {
-      await view.run(actionOf('DeleteItem'), { TableName: tableName, Key, _condition: { expression } });
+  /** Removes an item if it still expires when its index entry says so; a stale entry goes by itself. */
+  async #remove(tableName: string, entry: string): Promise<boolean> {
+    const key = entry.slice(SECONDS_DIGITS + 1);
+    const itemKey = Database.itemKey(tableName, key);
+    return this.#database.locks.holding([itemKey], async () => {
+      const item = await this.#database.get<Item>(itemKey);
+      const table = await this.#database.get<Table>(`table~${tableName}`);
+      const attribute = this.#attributes.get(tableName);
+      const expected = table && attribute && item && entryOf(table, attribute, key, item)?.key;
+      if (!table || !item || expected !== indexOf(tableName) + entry) {
+        await this.#database.del(indexOf(tableName) + entry);
+        return false;
+      }
+      const collect = { changes: [], operations: [] };
+      const Key = Object.fromEntries(table.KeySchema.map(({ AttributeName }) => [AttributeName, item[AttributeName]!]));
+      await new StoreView(this.#database, { collect }).run(actionOf('DeleteItem'), { TableName: tableName, Key });
+      await this.#database.store(collect.changes, collect.operations, 'ttl');
       return true;
-    } catch (error) {
-      if (isServiceError(error) && nameOf(error) === 'ConditionalCheckFailedException') return false;
-      throw error;
-    }
+    });
   }
 
   async #enable(table: Table, attribute: string): Promise<void> {
@@ -152,5 +150,5 @@ function entryOf(table: Table, attribute: string, key: string, item: Item | unde
   const value = item?.[attribute]?.N;
   const seconds = Math.floor(Number(value));
   if (value === undefined || !(seconds >= 0) || String(seconds).length > SECONDS_DIGITS) return undefined;
-  return { key: `${indexOf(table.TableName)}${padded(seconds)}/${key}`, value };
+  return { key: `${indexOf(table.TableName)}${padded(seconds)}/${key}`, value: '' };
 }
