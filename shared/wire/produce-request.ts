@@ -1,0 +1,140 @@
+import { isUtf8 } from 'node:buffer';
+import { InvalidRequest, RequestTooLarge } from '../domain/errors.ts';
+import { RECORD_BYTES_MAX, RECORDS_PER_REQUEST_MAX } from '../domain/limits.ts';
+import type { ProducedRecord } from '../domain/record.ts';
+import { type JSON_TYPE, NDJSON_TYPE } from './media-type.ts';
+import { keyPathOf, parseLine, splitLines } from './ndjson.ts';
+import { FieldFault, quoted, type RecordFault, refuseRecords } from './record-fault.ts';
+import { parseRecord, type RecordSource } from './record-fields.ts';
+import { RecordText } from './record-text.ts';
+import { textOf } from './utf8.ts';
+
+export interface ProduceBody {
+  /** 1 to `RECORDS_PER_REQUEST_MAX`. Keys and JSON values are views of the body. */
+  readonly records: ProducedRecord[];
+  /** Every value is a JSON text or null. */
+  readonly json: boolean;
+}
+
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
+/**
+ * Reads the body of `POST …/records`: decoded and inflated.
+ * @param keyPointer JSON pointer to the key within each line of NDJSON
+ * @throws {InvalidRequest} naming every record at fault
+ * @throws {RequestTooLarge} with `maxRecords`
+ * @throws {RecordTooLarge} naming the first record that is
+ * @throws {NotImplemented} for uploaded values
+ */
+export function parseProduceBody(
+  body: Uint8Array,
+  mediaType: typeof JSON_TYPE | typeof NDJSON_TYPE,
+  keyPointer?: string,
+): ProduceBody {
+  if (!isUtf8(body)) throw new InvalidRequest('The body is not valid UTF-8');
+  if (BYTE_ORDER_MARK.equals(body.subarray(0, BYTE_ORDER_MARK.length))) {
+    throw new InvalidRequest('The body begins with a byte order mark; send UTF-8 without one');
+  }
+  return mediaType === NDJSON_TYPE ? parseLines(body, keyPointer) : parseEnvelope(body);
+}
+
+function parseEnvelope(body: Uint8Array): ProduceBody {
+  const sent = recordsOf(parseJson(body));
+  const text = new RecordText(body, sent.length);
+  const escapes = mayHaveEscapes(body);
+  let json = true;
+  const records = takeAll(sent.length, (index) => {
+    const source: RecordSource = { value: () => text.value(index), key: () => text.key(index), escapes };
+    const parsed = parseRecord(sent[index], source);
+    json &&= parsed.json;
+    return parsed.record;
+  });
+  return { records, json };
+}
+
+function parseLines(body: Uint8Array, keyPointer: string | undefined): ProduceBody {
+  const keyPath = keyPathOf(keyPointer);
+  const lines = splitLines(body);
+  if (lines.length === 0) throw noRecords();
+  const escapes = mayHaveEscapes(body);
+  const records = takeAll(
+    lines.length,
+    (index) => parseLine(lines[index]!.bytes, keyPath, escapes),
+    (index) => lines[index]!.number,
+  );
+  return { records, json: true };
+}
+
+/** All records, or a refusal that names every one at fault. */
+function takeAll(
+  count: number,
+  take: (index: number) => ProducedRecord,
+  lineOf?: (index: number) => number,
+): ProducedRecord[] {
+  const records: ProducedRecord[] = [];
+  const faults: RecordFault[] = [];
+  const blame = (index: number, fault: Omit<RecordFault, 'index' | 'line'>) =>
+    faults.push({ index, ...(lineOf !== undefined && { line: lineOf(index) }), ...fault });
+  for (let index = 0; index < count; index++) {
+    try {
+      const record = take(index);
+      const bytes = bytesOf(record);
+      if (bytes > RECORD_BYTES_MAX) {
+        blame(index, {
+          field: 'record',
+          detail: `it has ${bytes} bytes; at most ${RECORD_BYTES_MAX} are allowed`,
+          bytes,
+        });
+      }
+      records.push(record);
+    } catch (error) {
+      if (!(error instanceof FieldFault)) throw error;
+      blame(index, { field: error.field, detail: error.message });
+    }
+  }
+  if (faults.length > 0) refuseRecords(faults);
+  return records;
+}
+
+function bytesOf(record: ProducedRecord): number {
+  let bytes = (record.key?.length ?? 0) + (record.value?.length ?? 0);
+  for (const header of record.headers) bytes += Buffer.byteLength(header.name) + (header.value?.length ?? 0);
+  return bytes;
+}
+
+function recordsOf(sent: unknown): unknown[] {
+  if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) {
+    throw new InvalidRequest('The body must be an object with the field records', { field: 'records' });
+  }
+  const unknown = Object.keys(sent).find((name) => name !== 'records');
+  if (unknown !== undefined) throw new InvalidRequest(`${quoted(unknown)} is not a field of a produce request`);
+  const records = (sent as { records?: unknown }).records;
+  if (!Array.isArray(records)) throw new InvalidRequest('records must be an array', { field: 'records' });
+  if (records.length === 0) throw noRecords();
+  if (records.length <= RECORDS_PER_REQUEST_MAX) return records;
+  throw new RequestTooLarge(
+    `There are ${records.length} records; at most ${RECORDS_PER_REQUEST_MAX} go in one request`,
+    {
+      maxRecords: RECORDS_PER_REQUEST_MAX,
+    },
+  );
+}
+
+function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(textOf(body));
+  } catch (error) {
+    // Only the place is told: the message itself may quote what was sent.
+    const place = / at position \d+/.exec((error as Error).message)?.[0] ?? '';
+    throw new InvalidRequest(`The body is not valid JSON${place}`);
+  }
+}
+
+/** Without `\u` no text of the request can have half of a surrogate pair. */
+function mayHaveEscapes(body: Uint8Array): boolean {
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes('\\u');
+}
+
+function noRecords(): InvalidRequest {
+  return new InvalidRequest('There are no records to append', { field: 'records' });
+}

@@ -1,0 +1,124 @@
+import { NotImplemented } from '../domain/errors.ts';
+import type { Header, ProducedRecord } from '../domain/record.ts';
+import { decodeBase64 } from './base64.ts';
+import { hasLoneSurrogateEscape } from './json-text.ts';
+import { FieldFault, quoted } from './record-fault.ts';
+import { hasLoneSurrogate } from './utf8.ts';
+
+/** What a record of a produce request is made from, beside what `JSON.parse` made of it. */
+export interface RecordSource {
+  /** The source text of its value. */
+  value(): Uint8Array;
+  /** The bytes of its key when its source needs no decoding. */
+  key(): Uint8Array | undefined;
+  /** The request has `\u` escapes somewhere, so a text may have half of a surrogate pair. */
+  readonly escapes: boolean;
+}
+
+export interface ParsedRecord {
+  readonly record: ProducedRecord;
+  /** Its value is a JSON text or null. */
+  readonly json: boolean;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const NO_HEADERS: readonly Header[] = [];
+
+/**
+ * One record of a produce request. Nothing is guessed: a field that is unknown or of another type is a fault.
+ * @throws {FieldFault} naming the field
+ * @throws {NotImplemented} for an uploaded value
+ */
+export function parseRecord(sent: unknown, source: RecordSource): ParsedRecord {
+  if (!isObject(sent)) throw new FieldFault('record', `must be an object, not ${quoted(sent)}`);
+  for (const name in sent) {
+    if (!FIELDS.has(name)) throw new FieldFault(quoted(name), 'is not a field of a record');
+  }
+  const value = valueFrom(sent, source);
+  const record: { -readonly [Field in keyof ProducedRecord]: ProducedRecord[Field] } = {
+    key: keyOf(sent, source),
+    value,
+    headers: sent.headers === undefined ? NO_HEADERS : headersOf(sent.headers, source),
+  };
+  if (sent.timestamp !== undefined) record.timestamp = integer(sent.timestamp, 'timestamp');
+  if (sent.partition !== undefined) record.partition = integer(sent.partition, 'partition');
+  return { record, json: value === null || sent.valueEncoding === undefined || sent.valueEncoding === 'json' };
+}
+
+const FIELDS: ReadonlySet<string> = new Set([
+  'key',
+  'value',
+  'headers',
+  'partition',
+  'timestamp',
+  'keyEncoding',
+  'valueEncoding',
+]);
+
+function valueFrom({ value, valueEncoding = 'json' }: Fields, source: RecordSource): Uint8Array | null {
+  if (valueEncoding === 'upload') throw new NotImplemented("valueEncoding 'upload' is not there yet");
+  if (valueEncoding !== 'json' && valueEncoding !== 'utf8' && valueEncoding !== 'base64') {
+    throw new FieldFault('valueEncoding', `must be json, utf8 or base64, not ${quoted(valueEncoding)}`);
+  }
+  if (value === undefined) throw new FieldFault('value', 'is missing; null is a tombstone');
+  if (value === null) return null;
+  if (valueEncoding !== 'json') return bytesOf(value, valueEncoding, 'value', source);
+  const text = source.value();
+  if (source.escapes && hasLoneSurrogateEscape(text)) throw loneSurrogate('value');
+  return text;
+}
+
+function keyOf({ key, keyEncoding = 'utf8' }: Fields, source: RecordSource): Uint8Array | null {
+  if (keyEncoding !== 'utf8' && keyEncoding !== 'base64') {
+    throw new FieldFault('keyEncoding', `must be utf8 or base64, not ${quoted(keyEncoding)}`);
+  }
+  if (key === undefined || key === null) return null;
+  const bytes = keyEncoding === 'utf8' ? source.key() : undefined;
+  return bytes ?? bytesOf(key, keyEncoding, 'key', source);
+}
+
+function headersOf(sent: unknown, source: RecordSource): Header[] {
+  const entries = Array.isArray(sent) ? sent : isObject(sent) ? Object.entries(sent) : undefined;
+  if (entries === undefined) throw new FieldFault('headers', 'must be an object or an array of [name, value]');
+  return entries.map((entry: unknown) => {
+    if (!Array.isArray(entry) || entry.length !== 2 || typeof entry[0] !== 'string') {
+      throw new FieldFault('headers', `must hold pairs of a name and a value, not ${quoted(entry)}`);
+    }
+    const [name, value]: [string, unknown] = [entry[0], entry[1]];
+    if (source.escapes && hasLoneSurrogate(name)) throw loneSurrogate('a header name');
+    return { name, value: headerValue(name, value, source) };
+  });
+}
+
+function headerValue(name: string, value: unknown, source: RecordSource): Uint8Array | null {
+  if (value === null) return null;
+  const field = `header ${quoted(name)}`;
+  if (typeof value === 'string') return bytesOf(value, 'utf8', field, source);
+  if (isObject(value) && Object.keys(value).length === 1) return bytesOf(value.base64, 'base64', field, source);
+  throw new FieldFault(field, 'must be a string, null or {"base64": "…"}');
+}
+
+function bytesOf(text: unknown, encoding: 'utf8' | 'base64', field: string, source: RecordSource): Uint8Array {
+  if (typeof text !== 'string') throw new FieldFault(field, `must be a string when it is ${encoding}`);
+  if (encoding === 'utf8') {
+    if (source.escapes && hasLoneSurrogate(text)) throw loneSurrogate(field);
+    return Buffer.from(text);
+  }
+  const bytes = decodeBase64(text);
+  if (bytes === undefined) throw new FieldFault(field, 'must be base64 with padding (RFC 4648 §4)');
+  return bytes;
+}
+
+function integer(value: unknown, field: string): number {
+  if (Number.isSafeInteger(value) && (value as number) >= 0) return (value as number) + 0; // −0 becomes 0
+  throw new FieldFault(field, `must be an integer of 0 to 2^53 − 1, not ${quoted(value)}`);
+}
+
+function loneSurrogate(field: string): FieldFault {
+  return new FieldFault(field, 'has half of a surrogate pair, which no UTF-8 stands for');
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

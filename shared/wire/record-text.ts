@@ -1,0 +1,71 @@
+import { JsonCursor } from './json-text.ts';
+
+const FIELDS = 4;
+const ABSENT = -1;
+
+/** Where the values and keys of a produce request's records stand in its text. */
+export class RecordText {
+  readonly #spans: Int32Array;
+
+  /** @param body a JSON text that `JSON.parse` has accepted, whose member `records` has `count` elements */
+  constructor(
+    readonly body: Uint8Array,
+    count: number,
+  ) {
+    this.#spans = new Int32Array(count * FIELDS).fill(ABSENT);
+    const cursor = new JsonCursor(body);
+    cursor.peek();
+    cursor.enter();
+    while (cursor.nextMember()) {
+      if (cursor.nameIs('records') && cursor.atArray()) this.#records(cursor, count);
+      else cursor.skipValue();
+    }
+  }
+
+  /** The source of the record's value, as it was sent; its last one when it has several. */
+  value(i: number): Uint8Array {
+    return this.#view(this.#spans[i * FIELDS]!, this.#spans[i * FIELDS + 1]!);
+  }
+
+  /** The bytes of the record's key; undefined when it is no string or has escapes, so that its text must be decoded. */
+  key(i: number): Uint8Array | undefined {
+    const start = this.#spans[i * FIELDS + 2]!;
+    return start === ABSENT ? undefined : this.#view(start, this.#spans[i * FIELDS + 3]!);
+  }
+
+  #records(cursor: JsonCursor, count: number): void {
+    this.#spans.fill(ABSENT); // an earlier member of this name does not count
+    cursor.enter();
+    for (let i = 0; cursor.nextElement(); i++) {
+      if (i < count && cursor.atObject()) this.#record(cursor, i * FIELDS);
+      else cursor.skipValue();
+    }
+  }
+
+  #record(cursor: JsonCursor, at: number): void {
+    const spans = this.#spans;
+    cursor.enter();
+    while (cursor.nextMember()) {
+      if (cursor.nameIs('value')) {
+        spans[at] = cursor.position;
+        cursor.skipValue();
+        spans[at + 1] = cursor.position;
+      } else if (cursor.nameIs('key')) {
+        spans[at + 2] = ABSENT;
+        if (cursor.atString()) this.#key(cursor, at + 2);
+        else cursor.skipValue();
+      } else cursor.skipValue();
+    }
+  }
+
+  #key(cursor: JsonCursor, at: number): void {
+    const start = cursor.position + 1;
+    if (cursor.skipString()) return;
+    this.#spans[at] = start;
+    this.#spans[at + 1] = cursor.position - 1;
+  }
+
+  #view(start: number, end: number): Uint8Array {
+    return new Uint8Array(this.body.buffer, this.body.byteOffset + start, end - start);
+  }
+}
