@@ -94,6 +94,7 @@ describe('an arrow', () => {
   it.each([
     ['shared/operations/read.ts', "import { Topic } from '../domain/topic.ts';\nimport { other } from './other.ts';"],
     ['shared/domain/topic.ts', "// as in import { x } from '../store/log.ts', at Date.now()\n/* new S3Client({}) */"],
+    ['shared/wire/text.ts', "const mark = Buffer.from('aws');\nconst parts = Array.from ('ab');"],
     ['infra/app.ts', "import { ENV } from '../shared/env.ts';\nimport { ROUTES } from '../shared/wire/routes.ts';"],
     ['functions/produce.ts', "import { Log } from '../shared/store/log.ts';\nnew DynamoDBClient({});"],
     ['local/main.ts', "import { handler } from '../functions/produce.ts';\nnew DynamoDBClient({}).send(command);"],
