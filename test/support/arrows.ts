@@ -72,7 +72,7 @@ function partOf(path: string): string | undefined {
 
 /** Static, dynamic and type imports, and re-exports. */
 function importsOf(code: string): string[] {
-  return [...code.matchAll(/\b(?:from|import)\s*\(?\s*['"]([^'"\n]+)['"]/g)].map((found) => found[1]!);
+  return [...code.matchAll(/\b(?:from\s*|import\s*\(?\s*)['"]([^'"\n]+)['"]/g)].map((found) => found[1]!);
 }
 
 function withoutComments(source: string): string {
