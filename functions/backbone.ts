@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { ulid } from 'ulid';
-import { type Clock, WriterClock } from '../shared/domain/clock.ts';
+import { type Clock, CorrectedClock, WriterClock } from '../shared/domain/clock.ts';
 import { STORE_ATTEMPT_TIMEOUT_MS } from '../shared/domain/limits.ts';
 import type { Observe } from '../shared/domain/observation.ts';
 import { type Env, readEnv } from '../shared/env.ts';
@@ -43,10 +43,13 @@ export function awsClients(): Clients {
   };
 }
 
-/** @param tell told what operations did or met beside their answer */
-export function openBackbone({ dynamodb }: Clients, env: Env, tell: Observe = () => {}): Backbone {
-  // One clock for reservations, their deadlines and signatures: the SDK corrects its own when AWS says it is wrong.
-  const clock: Clock = { now: () => Date.now() + dynamodb.config.systemClockOffset };
+/**
+ * @param tell told what operations did or met beside their answer
+ * @param host the host's own clock
+ */
+export function openBackbone({ dynamodb }: Clients, env: Env, tell: Observe = () => {}, host: Clock = Date): Backbone {
+  // One clock for reservations, their deadlines and signatures, which the SDK dates by what AWS answers.
+  const clock = new CorrectedClock(host, () => dynamodb.config.systemClockOffset);
   const heads = new PartitionHeads(dynamodb, env.stateTable);
   const topicItems = new Topics(dynamodb, env.stateTable);
   return {

@@ -62,6 +62,8 @@ export const SETTLED_EVERY_OFFSETS = 1_000;
 export const SETTLED_AFTER_WALK_OFFSETS = 100;
 /** How far clocks of functions may differ before a time → offset answer may miss records. NTP keeps Lambda's within 1 ms. */
 export const CLOCK_SKEW_MS = 5_000;
+/** How wrong a sample of the service's clock may be: cut to the second, and as old as one attempt may take. */
+export const CLOCK_SAMPLE_ERROR_MS = 3_000;
 /** Largest correction of the own clock that a void may teach. Source: the AWS SDK itself corrects skews above 5 minutes. */
 export const CLOCK_CORRECTION_MS_MAX = 5 * 60_000;
 

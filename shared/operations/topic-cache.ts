@@ -11,6 +11,14 @@ interface TopicReader {
   read(name: string): Promise<Topic | undefined>;
 }
 
+interface Copy {
+  readonly topic: Topic;
+  /** Epoch ms at which its read began. */
+  readonly readAt: number;
+  /** Reads in the order in which they began. */
+  readonly turn: number;
+}
+
 /**
  * A container's copies of topics' configuration, at most `CONFIGURATION_CACHE_MS` old (A6). Many requests for one
  * topic share one read. What a copy would refuse must be judged again on `fresh`.
@@ -18,8 +26,9 @@ interface TopicReader {
 export class TopicCache {
   readonly #reader: TopicReader;
   readonly #clock: Clock;
-  readonly #copies = new Map<string, { readonly topic: Topic; readonly readAt: number }>();
+  readonly #copies = new Map<string, Copy>();
   readonly #reading = new Map<string, Promise<Topic>>();
+  #turns = 0;
 
   constructor(reader: TopicReader, clock: Clock) {
     this.#reader = reader;
@@ -56,13 +65,14 @@ export class TopicCache {
 
   async #readOnce(name: string): Promise<Topic> {
     const readAt = this.#clock.now();
+    const turn = ++this.#turns;
     const topic = await this.#reader.read(name);
     // A read that began earlier may end later: the younger copy stays.
     const known = this.#copies.get(name);
-    if (known !== undefined && known.readAt > readAt) return topic ?? known.topic;
+    if (known !== undefined && known.turn > turn) return topic ?? known.topic;
     this.#copies.delete(name);
     if (topic === undefined) throw new TopicNotFound(name);
-    this.#copies.set(name, { topic, readAt });
+    this.#copies.set(name, { topic, readAt, turn });
     if (this.#copies.size > TOPICS_MAX) this.#copies.delete(this.#copies.keys().next().value!);
     return topic;
   }

@@ -77,8 +77,9 @@ export class Topics {
     const command = new UpdateItemCommand({
       TableName: this.#table,
       Key: key(topicKey(before.name)),
-      UpdateExpression: 'SET partitions = :partitions, retentionMs = :retention, hiddenUntil = :hidden',
-      ConditionExpression: 'id = :id AND partitions = :oldPartitions AND retentionMs = :oldRetention',
+      UpdateExpression: 'SET #partitions = :partitions, retentionMs = :retention, hiddenUntil = :hidden',
+      ConditionExpression: 'id = :id AND #partitions = :oldPartitions AND retentionMs = :oldRetention',
+      ExpressionAttributeNames: { '#partitions': 'partitions' },
       ExpressionAttributeValues: {
         ':id': { S: before.id },
         ':partitions': { N: String(after.partitions) },
@@ -109,7 +110,8 @@ export class Topics {
           Delete: {
             TableName: this.#table,
             Key: key(topicKey(topic.name)),
-            ConditionExpression: 'id = :id AND partitions = :partitions',
+            ConditionExpression: 'id = :id AND #partitions = :partitions',
+            ExpressionAttributeNames: { '#partitions': 'partitions' },
             ExpressionAttributeValues: { ':id': { S: topic.id }, ':partitions': { N: String(topic.partitions) } },
           },
         },
