@@ -89,7 +89,7 @@ export class WriteAttempts {
     } catch (error) {
       if (isThrottle(error)) throw new WriteFailed('throttled', this.#unanswered > 0, error);
       if (error instanceof TooLate) throw new WriteFailed('late', this.#unanswered > 0, error);
-      if (isPassing(error)) throw new WriteFailed('unreachable', this.#unanswered > 0, error);
+      if (isPassing(error)) throw new WriteFailed('unreachable', true, error);
       throw error;
     }
   }
