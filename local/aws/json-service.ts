@@ -43,13 +43,18 @@ async function answerTo(
   }
   const stale = staleness(date, now);
   if (stale) return refusal('InvalidSignatureException', stale);
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    return refusal('SerializationException');
-  }
+  const body = objectOf(text);
+  if (!body) return refusal('SerializationException');
   return run(request.headers['x-amz-target']?.split('.')[1] ?? '', body);
+}
+
+function objectOf(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 export function refusal(name: string, message?: string, status = 400): JsonAnswer {

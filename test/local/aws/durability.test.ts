@@ -1,0 +1,156 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import {
+  CreateTableCommand,
+  DescribeTableCommand,
+  DescribeTimeToLiveCommand,
+  DynamoDBClient,
+  ListTablesCommand,
+  PutItemCommand,
+  paginateQuery,
+  ScanCommand,
+} from '@aws-sdk/client-dynamodb';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Database } from '../../../local/aws/dynamodb/database.ts';
+import { DataInUse, openLevel } from '../../../local/aws/dynamodb/level.ts';
+import { type EmbeddedAws, openEmbeddedAws } from '../../../local/aws/embedded-aws.ts';
+import { createBackboneTables } from '../../../local/aws/tables.ts';
+
+const WRITER = fileURLToPath(new URL('../../support/child-writer.ts', import.meta.url));
+const NAMES = { logTable: 'log', stateTable: 'state' };
+
+let path: string;
+let aws: EmbeddedAws | undefined;
+
+beforeEach(async () => {
+  path = await mkdtemp(join(tmpdir(), 'vertebra-'));
+});
+afterEach(async () => {
+  await aws?.close();
+  aws = undefined;
+  await rm(path, { recursive: true });
+});
+
+async function open(): Promise<DynamoDBClient> {
+  aws = await openEmbeddedAws({ path });
+  return new DynamoDBClient({ ...aws.clientConfig(), maxAttempts: 1 });
+}
+
+/** Starts the writer; `lines` fills with what it acknowledged. */
+function startWriter(): { writer: ChildProcessByStdio<null, Readable, null>; lines: string[] } {
+  const writer = spawn(process.execPath, ['--import', 'tsx', WRITER, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const lines: string[] = [];
+  let rest = '';
+  writer.stdout.setEncoding('utf8').on('data', (text: string) => {
+    const parts = (rest + text).split('\n');
+    rest = parts.pop()!;
+    lines.push(...parts);
+  });
+  return { writer, lines };
+}
+
+const highest = (lines: string[], what: string) =>
+  Math.max(0, ...lines.filter((line) => line.startsWith(`${what} `)).map((line) => Number(line.split(' ')[1])));
+
+describe('a folder of data', () => {
+  it('holds every acknowledged write, and whole transactions only, after a kill in the middle', async () => {
+    const { writer, lines } = startWriter();
+    while (highest(lines, 'transaction') < 20) await once(writer.stdout, 'data');
+    writer.kill('SIGKILL');
+    await once(writer, 'close');
+
+    const dynamodb = await open();
+    const found: number[] = [];
+    const query = {
+      TableName: 'log',
+      KeyConditionExpression: '#log = :log',
+      ExpressionAttributeNames: { '#log': 'log' },
+      ExpressionAttributeValues: { ':log': { S: 'a' } },
+    };
+    for await (const page of paginateQuery({ client: dynamodb }, query))
+      found.push(...page.Items!.map(({ last }) => Number(last!.N)));
+    const acknowledged = highest(lines, 'put');
+    expect(acknowledged).toBeGreaterThan(0);
+    expect(found.slice(0, acknowledged)).toEqual(Array.from({ length: acknowledged }, (_, n) => n + 1));
+
+    const { Items } = await dynamodb.send(new ScanCommand({ TableName: 'state' }));
+    expect(Items).toHaveLength(50);
+    const versions = new Set(Items!.map(({ n }) => Number(n!.N)));
+    expect(versions.size).toBe(1);
+    expect([...versions][0]).toBeGreaterThanOrEqual(highest(lines, 'transaction'));
+  });
+
+  it('is refused to a second process while the first one lives, by name', async () => {
+    const { writer, lines } = startWriter();
+    while (lines.length === 0) await once(writer.stdout, 'data');
+    await expect(open()).rejects.toBeInstanceOf(DataInUse);
+    writer.kill('SIGKILL');
+    await once(writer, 'close');
+    await open();
+  });
+
+  it('is refused to the same process while it has it open, and given back on close', async () => {
+    await open();
+    await expect(openEmbeddedAws({ path })).rejects.toThrow(path);
+    await aws!.close();
+    await open();
+  });
+
+  it('keeps tables as they were: keys, expiry, stream', async () => {
+    const first = await open();
+    await createBackboneTables(first, NAMES);
+    const before = await first.send(new DescribeTableCommand({ TableName: 'log' }));
+    await aws!.close();
+
+    const second = await open();
+    await createBackboneTables(second, NAMES);
+    const after = await second.send(new DescribeTableCommand({ TableName: 'log' }));
+    expect(after.Table).toEqual({ ...before.Table });
+    const { TimeToLiveDescription } = await second.send(new DescribeTimeToLiveCommand({ TableName: 'log' }));
+    expect(TimeToLiveDescription).toEqual({ TimeToLiveStatus: 'ENABLED', AttributeName: 'expiresAt' });
+    const told: string[] = [];
+    aws!.onChange('log', ({ eventName }) => told.push(eventName));
+    await second.send(new PutItemCommand({ TableName: 'log', Item: { log: { S: 'a' }, last: { N: '1' } } }));
+    expect(told).toEqual(['INSERT']);
+  });
+
+  it('finishes a table that was being made or deleted when the process died', async () => {
+    const dynamodb = await open();
+    await createBackboneTables(dynamodb, NAMES);
+    await dynamodb.send(new PutItemCommand({ TableName: 'state', Item: { pk: { S: 'a' }, sk: { S: 'b' } } }));
+    await aws!.close();
+    const database = new Database(await openLevel(join(path, 'dynamodb')));
+    for (const [name, TableStatus] of [
+      ['log', 'CREATING'],
+      ['state', 'DELETING'],
+    ]) {
+      await database.put(`table~${name}`, { ...(await database.get<object>(`table~${name}`)), TableStatus });
+    }
+    await database.level.close();
+
+    const reopened = await open();
+    expect((await reopened.send(new ListTablesCommand())).TableNames).toEqual(['log']);
+    expect((await reopened.send(new DescribeTableCommand({ TableName: 'log' }))).Table!.TableStatus).toBe('ACTIVE');
+    await createBackboneTables(reopened, NAMES);
+    expect((await reopened.send(new ScanCommand({ TableName: 'state' }))).Items).toEqual([]);
+  });
+});
+
+it('data in memory is nobody else’s and is gone on close', async () => {
+  const [one, two] = await Promise.all([openEmbeddedAws(), openEmbeddedAws()]);
+  const table = {
+    TableName: 'table',
+    AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' as const }],
+    KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' as const }],
+    BillingMode: 'PAY_PER_REQUEST' as const,
+  };
+  const clientOf = (engine: EmbeddedAws) => new DynamoDBClient({ ...engine.clientConfig(), maxAttempts: 1 });
+  await clientOf(one).send(new CreateTableCommand(table));
+  expect((await clientOf(two).send(new ListTablesCommand())).TableNames).toEqual([]);
+  await Promise.all([one.close(), two.close()]);
+});
