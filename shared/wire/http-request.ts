@@ -5,7 +5,7 @@ import { NAME_CHARS_MAX, REQUEST_BYTES_MAX } from '../domain/limits.ts';
 import { isJsonType, JSON_TYPE, type MediaType, parseMediaType } from './media-type.ts';
 import { parseInteger } from './query.ts';
 
-/** A request as a handler reads it: body decoded, whatever way it travelled. */
+/** A request as a handler reads it. */
 export interface ApiRequest {
   /** The route that the gateway chose, such as `GET /v1/topics`, or `$default`. */
   readonly route: string;
@@ -22,17 +22,17 @@ export interface ApiRequest {
   readonly parameters: ReadonlyMap<string, string>;
   /** Epoch ms at which the gateway took the request. */
   readonly receivedAt: number;
-  /** Decoded from base64 and decompressed; at most `REQUEST_BYTES_MAX`. */
-  readonly body: Uint8Array;
+  /**
+   * The body, decoded from base64 and decompressed; at most `REQUEST_BYTES_MAX`. Only routes that take one look at it.
+   * @throws {RequestTooLarge} before or after decompression
+   * @throws {UnsupportedMediaType} for a `Content-Encoding` other than gzip
+   */
+  readBody(): Uint8Array;
 }
 
 const NAME = new RegExp(`^[A-Za-z0-9._-]{1,${NAME_CHARS_MAX}}$`);
 
-/**
- * Reads an event of API Gateway's payload format 2.0.
- * @throws {RequestTooLarge} before or after decompression
- * @throws {UnsupportedMediaType} for a `Content-Encoding` other than gzip
- */
+/** Reads an event of API Gateway's payload format 2.0. */
 export function parseApiRequest(event: APIGatewayProxyEventV2): ApiRequest {
   const headers = headersOf(event);
   return {
@@ -43,7 +43,7 @@ export function parseApiRequest(event: APIGatewayProxyEventV2): ApiRequest {
     headers,
     parameters: new Map(Object.entries(event.pathParameters ?? {}).map(([name, value]) => [name, value ?? ''])),
     receivedAt: event.requestContext.timeEpoch,
-    body: bodyOf(event, headers.get('content-encoding')),
+    readBody: () => bodyOf(event, headers.get('content-encoding')),
   };
 }
 

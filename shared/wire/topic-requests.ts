@@ -22,7 +22,7 @@ export interface TopicSettings {
 export function parseTopicSettings(request: ApiRequest): TopicSettings {
   parseQuery(request.rawQuery, []);
   mediaTypeOf(request, [JSON_TYPE]);
-  const { partitions, retentionMs, ...unknown } = objectOf(request.body);
+  const { partitions, retentionMs, ...unknown } = objectOf(request.readBody());
   const [field] = Object.keys(unknown);
   if (field !== undefined) throw new InvalidRequest(`A topic has no field '${field.slice(0, 64)}'`, { field });
   if (partitions !== undefined && !isIntegerFrom(partitions, 1, PARTITIONS_MAX)) {

@@ -1,0 +1,27 @@
+import { readBatches } from '../shared/operations/read-batches.ts';
+import { openFetchAnswer } from '../shared/wire/fetch-answer.ts';
+import { parseFetchRequest } from '../shared/wire/fetch-request.ts';
+import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
+import { awsBackbone, type Backbone } from './backbone.ts';
+
+/** Reads one partition: JSON records, or the stored batches as they are. */
+export function fetchHandler(backbone: Backbone, corsOrigins?: readonly string[]): GatewayHandler {
+  return apiHandler(() => fetchRoutes(backbone), corsOrigins);
+}
+
+export const handler = apiHandler(() => fetchRoutes(awsBackbone()));
+
+function fetchRoutes(backbone: Backbone): ApiRoutes {
+  return {
+    'GET /v1/topics/{topic}/partitions/{partition}/records': async (request, answerBy) => {
+      const fetch = parseFetchRequest(request);
+      const answer = openFetchAnswer(fetch);
+      const result = await readBatches(
+        backbone,
+        { ...fetch, slotsMax: fetch.maxRecords, deadline: answerBy },
+        (slot, from) => answer.take(slot, from),
+      );
+      return answer.finish(result);
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { describePartitions, findOffsets } from '../shared/operations/partitions.ts';
+import { deleteTopic, getTopic, listDeletedTopics, listTopics, putTopic } from '../shared/operations/topics.ts';
+import { type ApiAnswer, jsonAnswer } from '../shared/wire/http-answer.ts';
+import { type ApiRequest, topicOf } from '../shared/wire/http-request.ts';
+import { openApiDocument } from '../shared/wire/openapi.ts';
+import { parseQuery } from '../shared/wire/query.ts';
+import { deletedTopicListAnswer, putTopicAnswer, topicJson, topicListAnswer } from '../shared/wire/topic-answers.ts';
+import { parseOffsetsAt, parseTopicListing, parseTopicSettings } from '../shared/wire/topic-requests.ts';
+import { VERSION } from '../shared/wire/version.ts';
+import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
+import { awsBackbone, type Backbone } from './backbone.ts';
+
+/** Topics and their partitions, the service's own pages, and everything that no route names. */
+export function topicsHandler(backbone: Backbone, corsOrigins?: readonly string[]): GatewayHandler {
+  return apiHandler(() => topicRoutes(backbone), corsOrigins);
+}
+
+export const handler = apiHandler(() => topicRoutes(awsBackbone()));
+
+function topicRoutes(backbone: Backbone): ApiRoutes {
+  return {
+    'PUT /v1/topics/{topic}': async (request) => {
+      const settings = parseTopicSettings(request);
+      return putTopicAnswer(await putTopic(backbone, topicOf(request), settings));
+    },
+    'GET /v1/topics/{topic}': async (request) => {
+      const topic = onlyTopicOf(request);
+      return jsonAnswer(topicJson(await getTopic(backbone, topic)));
+    },
+    'DELETE /v1/topics/{topic}': async (request) => {
+      const topic = onlyTopicOf(request);
+      await deleteTopic(backbone, topic);
+      return { status: 204 };
+    },
+    'GET /v1/topics': async (request) => {
+      const { deleted, ...page } = parseTopicListing(request);
+      if (deleted) return deletedTopicListAnswer(await listDeletedTopics(backbone, page));
+      return topicListAnswer(await listTopics(backbone, page));
+    },
+    'GET /v1/topics/{topic}/partitions': async (request) => {
+      const topic = onlyTopicOf(request);
+      return jsonAnswer({ partitions: await describePartitions(backbone, topic) });
+    },
+    'GET /v1/topics/{topic}/offsets': async (request) => {
+      const at = parseOffsetsAt(request);
+      return jsonAnswer({ offsets: await findOffsets(backbone, topicOf(request), at) });
+    },
+    'GET /v1/health': (request) => fixed(request, { status: 'ok', version: VERSION }),
+    'GET /v1/openapi.json': (request) => fixed(request, openApiDocument()),
+  };
+}
+
+/** The topic of a request that takes no query parameters. */
+function onlyTopicOf(request: ApiRequest): string {
+  parseQuery(request.rawQuery, []);
+  return topicOf(request);
+}
+
+function fixed(request: ApiRequest, value: unknown): ApiAnswer {
+  parseQuery(request.rawQuery, []);
+  return jsonAnswer(value);
+}

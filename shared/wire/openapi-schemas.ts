@@ -1,0 +1,215 @@
+import {
+  FETCH_BYTES_DEFAULT,
+  FETCH_BYTES_MAX,
+  FETCH_RECORDS_DEFAULT,
+  FETCH_RECORDS_MAX,
+  FETCH_WAIT_MS_MAX,
+  LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
+  NAME_CHARS_MAX,
+  PARTITIONS_DEFAULT,
+  PARTITIONS_MAX,
+  RECORDS_PER_REQUEST_MAX,
+  RETENTION_FOREVER,
+  RETENTION_MS_DEFAULT,
+  RETENTION_MS_MIN,
+} from '../domain/limits.ts';
+import { STATUS } from './problem.ts';
+
+/** A part of the OpenAPI document. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
+
+export const ref = (kind: 'schemas' | 'parameters' | 'responses' | 'headers', name: string) => ({
+  $ref: `#/components/${kind}/${name}`,
+});
+
+const integer = (minimum = 0, maximum = Number.MAX_SAFE_INTEGER) => ({ type: 'integer', minimum, maximum });
+const object = (properties: { [name: string]: Json }, required = Object.keys(properties), more = {}): Json => ({
+  type: 'object',
+  properties,
+  required,
+  ...more,
+});
+const list = (items: Json) => ({ type: 'array', items });
+const words = (...choices: string[]) => ({ type: 'string', enum: choices });
+
+const TEXT = { type: 'string' };
+const MS = { type: 'integer', description: 'Epoch ms' };
+const OFFSET = integer();
+const PARTITION = integer(0, PARTITIONS_MAX - 1);
+const ANY = {};
+const BASE64 = object({ base64: { type: 'string', contentEncoding: 'base64' } }, undefined, {
+  additionalProperties: false,
+});
+const HEADER_VALUE = { oneOf: [TEXT, { type: 'null' }, BASE64] };
+const HEADER_PAIR = { type: 'array', prefixItems: [TEXT, HEADER_VALUE], items: false, minItems: 2 };
+
+const TOPIC = {
+  name: TEXT,
+  id: TEXT,
+  partitions: integer(1, PARTITIONS_MAX),
+  retentionMs: { type: 'integer' },
+  createdAt: MS,
+};
+const ENTRY_ERROR = object({ code: words(...Object.keys(STATUS)), detail: TEXT, retryable: { type: 'boolean' } });
+
+export const SCHEMAS: { [name: string]: Json } = {
+  Problem: object(
+    {
+      type: TEXT,
+      title: TEXT,
+      status: { type: 'integer' },
+      detail: TEXT,
+      code: words(...Object.keys(STATUS)),
+      requestId: TEXT,
+    },
+    undefined,
+    { description: 'RFC 9457. Branch on `code`; what you can act on stands beside it' },
+  ),
+  Topic: object(TOPIC),
+  TopicSettings: object(
+    {
+      partitions: {
+        ...integer(1, PARTITIONS_MAX),
+        description: `New topics: ${PARTITIONS_DEFAULT}. Can grow, never shrink`,
+      },
+      retentionMs: {
+        oneOf: [integer(RETENTION_MS_MIN), { const: RETENTION_FOREVER }],
+        description: `${RETENTION_FOREVER}: for ever. New topics: ${RETENTION_MS_DEFAULT}`,
+      },
+    },
+    [],
+    { additionalProperties: false },
+  ),
+  TopicChange: object(
+    { ...TOPIC, keysMoved: { const: true }, retentionAppliesTo: { const: 'later_appends' } },
+    Object.keys(TOPIC),
+    { description: '`keysMoved`: partitions were added. `retentionAppliesTo`: what is stored keeps its expiry' },
+  ),
+  Topics: object(
+    {
+      topics: list({
+        oneOf: [
+          ref('schemas', 'Topic'),
+          object({ name: TEXT, id: TEXT, deletedAt: MS, slotsLeft: integer() }, undefined, {
+            description: '`deleted=true`',
+          }),
+        ],
+      }),
+      nextToken: TEXT,
+    },
+    ['topics'],
+  ),
+  Partitions: object({
+    partitions: list(
+      object({ partition: PARTITION, logStartOffset: OFFSET, highWatermark: OFFSET, logEndOffset: OFFSET }),
+    ),
+  }),
+  Offsets: object({ offsets: list(object({ partition: PARTITION, offset: OFFSET })) }),
+  Records: object(
+    {
+      records: {
+        type: 'array',
+        minItems: 1,
+        maxItems: RECORDS_PER_REQUEST_MAX,
+        items: object(
+          {
+            key: { type: ['string', 'null'], description: 'Missing or null: none' },
+            keyEncoding: words('utf8', 'base64'),
+            value: { description: 'null: a tombstone' },
+            valueEncoding: { ...words('json', 'utf8', 'base64'), description: 'json keeps the text as sent' },
+            headers: { oneOf: [{ type: 'object', additionalProperties: HEADER_VALUE }, list(HEADER_PAIR)] },
+            partition: PARTITION,
+            timestamp: integer(),
+          },
+          ['value'],
+          { additionalProperties: false },
+        ),
+      },
+    },
+    undefined,
+    { additionalProperties: false },
+  ),
+  Stored: object(
+    {
+      offsets: list({
+        oneOf: [
+          object({ partition: PARTITION, offset: OFFSET, timestamp: MS }),
+          object({ partition: PARTITION, error: ENTRY_ERROR }),
+        ],
+      }),
+      duplicate: { type: 'boolean' },
+    },
+    undefined,
+    { description: 'One entry per record, in the order sent' },
+  ),
+  StoredBatch: object({
+    partition: PARTITION,
+    baseOffset: OFFSET,
+    count: integer(1, RECORDS_PER_REQUEST_MAX),
+    duplicate: { type: 'boolean' },
+  }),
+  Fetched: object({
+    topicId: TEXT,
+    records: list(
+      object(
+        {
+          offset: OFFSET,
+          timestamp: MS,
+          key: { type: ['string', 'null'] },
+          keyEncoding: words('base64'),
+          value: ANY,
+          valueEncoding: words('utf8', 'base64'),
+          headers: list(HEADER_PAIR),
+          error: object({ code: words('payload_corrupt', 'payload_missing') }),
+        },
+        ['offset'],
+      ),
+    ),
+    nextOffset: OFFSET,
+    logStartOffset: OFFSET,
+    highWatermark: OFFSET,
+  }),
+  Health: object({ status: { const: 'ok' }, version: TEXT }),
+};
+
+const query = (name: string, schema: Json, more = {}): Json => ({ name, in: 'query', schema, ...more });
+
+export const PARAMETERS: { [name: string]: Json } = {
+  topic: {
+    name: 'topic',
+    in: 'path',
+    required: true,
+    schema: { type: 'string', pattern: `^[A-Za-z0-9._-]{1,${NAME_CHARS_MAX}}$`, not: { enum: ['.', '..'] } },
+    example: 'orders',
+  },
+  partition: { name: 'partition', in: 'path', required: true, schema: OFFSET, example: 1 },
+  key: query(
+    'key',
+    { type: 'string', pattern: '^(/[^/]*)*$' },
+    {
+      description: 'NDJSON only: JSON Pointer (RFC 6901) of the key in each value',
+    },
+  ),
+  offset: query('offset', { oneOf: [OFFSET, words('earliest', 'latest')] }, { required: true, example: 'earliest' }),
+  maxRecords: query('maxRecords', { ...integer(1, FETCH_RECORDS_MAX), default: FETCH_RECORDS_DEFAULT }),
+  maxBytes: query('maxBytes', { ...integer(1, FETCH_BYTES_MAX), default: FETCH_BYTES_DEFAULT }),
+  waitMs: query('waitMs', { ...integer(0, FETCH_WAIT_MS_MAX), default: 0 }),
+  values: query('values', { ...words('json', 'utf8', 'base64'), default: 'json' }),
+  reset: query('reset', words('earliest', 'latest'), { description: 'Where to go when `offset` is out of range' }),
+  limit: query('limit', { ...integer(1, LIST_LIMIT_MAX), default: LIST_LIMIT_DEFAULT }),
+  nextToken: query('nextToken', TEXT),
+  deleted: query(
+    'deleted',
+    { type: 'boolean', default: false },
+    { description: 'Those whose data is still being removed' },
+  ),
+  at: query(
+    'at',
+    { oneOf: [words('earliest', 'latest'), { type: 'string', format: 'date-time' }] },
+    {
+      required: true,
+      example: '2026-01-01T00:00:00Z',
+    },
+  ),
+};

@@ -1,0 +1,179 @@
+import type { ErrorCode } from '../domain/errors.ts';
+import { JSON_TYPE, NDJSON_TYPE, PROBLEM_TYPE, RECORD_BATCH_TYPE } from './media-type.ts';
+import { type Json, PARAMETERS, ref, SCHEMAS } from './openapi-schemas.ts';
+import { STATUS } from './problem.ts';
+import type { ROUTES } from './routes.ts';
+import { VERSION } from './version.ts';
+
+/** What one route takes and answers. */
+interface Operation {
+  readonly summary: string;
+  /** Names in `PARAMETERS`, those of the path included. */
+  readonly takes?: readonly string[];
+  /** Media types with their schemas. */
+  readonly body?: { readonly required: boolean; readonly content: Json };
+  /** Status → description and media types with their schemas, for what is no refusal. */
+  readonly answers: { readonly [status: string]: Json };
+  readonly refuses: readonly ErrorCode[];
+}
+
+const EXAMPLE_RECORD = {
+  key: 'order-17',
+  value: { type: 'OrderPlaced', total: 12.5 },
+  headers: { source: 'shop' },
+};
+
+const json = (schema: string, example?: Json) => ({
+  [JSON_TYPE]: { schema: ref('schemas', schema), ...(example !== undefined && { example }) },
+});
+const answer = (description: string, content: Json, more = {}): Json => ({ description, content, ...more });
+const count = { schema: { type: 'integer' } };
+
+/** What every call of the store may run into. */
+const STORE: readonly ErrorCode[] = ['throttled', 'unavailable'];
+const BODY: readonly ErrorCode[] = ['request_too_large', 'unsupported_media_type'];
+
+const OPERATIONS: { readonly [route in (typeof ROUTES)[number]['key']]: Operation } = {
+  'POST /v1/topics/{topic}/records': {
+    summary: 'Append records. Those that share a partition get consecutive offsets and are stored all or none',
+    takes: ['topic', 'key'],
+    body: {
+      required: true,
+      content: {
+        ...json('Records', { records: [EXAMPLE_RECORD] }),
+        [NDJSON_TYPE]: {
+          schema: { type: 'string', description: 'Each line is a value' },
+          example: '{"id":"order-18","total":3}\n{"id":"order-19","total":4}\n',
+        },
+      },
+    },
+    answers: {
+      200: answer('All are stored', json('Stored')),
+      207: answer('Some partitions stored theirs, others did not', json('Stored')),
+    },
+    refuses: [...BODY, 'topic_not_found', 'record_too_large', ...STORE, 'outcome_unknown'],
+  },
+  'POST /v1/topics/{topic}/partitions/{partition}/records': {
+    summary: 'Append one Kafka record batch v2, stored as it is sent',
+    takes: ['topic', 'partition'],
+    body: { required: true, content: { [RECORD_BATCH_TYPE]: {} } },
+    answers: { 200: answer('It is stored', json('StoredBatch')) },
+    refuses: [...BODY, 'topic_not_found', 'partition_not_found', ...STORE, 'outcome_unknown'],
+  },
+  'GET /v1/topics/{topic}/partitions/{partition}/records': {
+    summary: 'Read a partition from an offset on',
+    takes: ['topic', 'partition', 'offset', 'maxRecords', 'maxBytes', 'waitMs', 'values', 'reset'],
+    answers: {
+      200: answer(
+        'Records, none when there are none yet; or, if accepted, the stored batches one after the other',
+        { ...json('Fetched'), [RECORD_BATCH_TYPE]: {} },
+        { headers: { 'Vertebra-Next-Offset': count, 'Vertebra-High-Watermark': count } },
+      ),
+    },
+    refuses: ['topic_not_found', 'partition_not_found', 'offset_out_of_range', ...STORE],
+  },
+  'GET /v1/topics': {
+    summary: 'List topics by name',
+    takes: ['limit', 'nextToken', 'deleted'],
+    answers: { 200: answer('A page', json('Topics')) },
+    refuses: STORE,
+  },
+  'PUT /v1/topics/{topic}': {
+    summary: 'Make a topic, or change the settings that are given',
+    takes: ['topic'],
+    body: { required: false, content: json('TopicSettings', { partitions: 8, retentionMs: 604_800_000 }) },
+    answers: {
+      200: answer('It existed', json('TopicChange')),
+      201: answer('It was made', json('TopicChange')),
+    },
+    refuses: [...BODY, 'partitions_cannot_shrink', ...STORE, 'outcome_unknown'],
+  },
+  'GET /v1/topics/{topic}': {
+    summary: 'Describe a topic',
+    takes: ['topic'],
+    answers: { 200: answer('The topic', json('Topic')) },
+    refuses: ['topic_not_found', ...STORE],
+  },
+  'DELETE /v1/topics/{topic}': {
+    summary: 'Delete a topic. Its name is free at once; its data is removed in the background',
+    takes: ['topic'],
+    answers: { 204: { description: 'It is gone' } },
+    refuses: ['topic_not_found', ...STORE, 'outcome_unknown'],
+  },
+  'GET /v1/topics/{topic}/partitions': {
+    summary: 'Bounds of every partition, exact',
+    takes: ['topic'],
+    answers: { 200: answer('By partition', json('Partitions')) },
+    refuses: ['topic_not_found', ...STORE],
+  },
+  'GET /v1/topics/{topic}/offsets': {
+    summary: 'The first record appended at or after a time, in every partition',
+    takes: ['topic', 'at'],
+    answers: { 200: answer('By partition', json('Offsets')) },
+    refuses: ['topic_not_found', ...STORE],
+  },
+  'GET /v1/health': {
+    summary: 'Whether the API answers',
+    answers: { 200: answer('It does', json('Health')) },
+    refuses: [],
+  },
+  'GET /v1/openapi.json': {
+    summary: 'This document',
+    answers: { 200: answer('OpenAPI 3.1', { [JSON_TYPE]: { schema: { type: 'object' } } }) },
+    refuses: [],
+  },
+};
+
+const DESCRIPTION = `Bodies may be sent with \`Content-Encoding: gzip\`, answers come so with \`Accept-Encoding: gzip\`. Refusals are RFC 9457 problems. \
+What the gateway refuses itself (401, 403, a request beyond its own limits) is \`{"message"}\` instead.`;
+
+/** The OpenAPI 3.1 page of this API, as served. */
+export function openApiDocument(): Json {
+  const paths: { [path: string]: { [method: string]: Json } } = {};
+  for (const [key, operation] of Object.entries(OPERATIONS)) {
+    const [method, path] = key.split(' ') as [string, string];
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Vertebra',
+      version: VERSION,
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    paths,
+    components: { schemas: SCHEMAS, parameters: PARAMETERS },
+  };
+}
+
+function describe({ summary, takes = [], body, answers, refuses }: Operation): Json {
+  return {
+    summary,
+    parameters: takes.map((name) => ref('parameters', name)),
+    ...(body !== undefined && { requestBody: body }),
+    responses: { ...answers, ...refusals(['invalid_request', ...refuses, 'internal']) },
+  };
+}
+
+/** One answer per status, with the codes that it comes with. */
+function refusals(codes: readonly ErrorCode[]): { [status: string]: Json } {
+  const byStatus: { [status: string]: Json } = {};
+  for (const code of codes) {
+    const status = STATUS[code];
+    byStatus[status] ??= problem(
+      status,
+      codes.filter((other) => STATUS[other] === status),
+    );
+  }
+  return byStatus;
+}
+
+function problem(status: number, codes: readonly ErrorCode[]): Json {
+  const schema = { allOf: [ref('schemas', 'Problem'), { properties: { code: { enum: codes } } }] };
+  return {
+    description: codes.join(', '),
+    content: { [PROBLEM_TYPE]: { schema } },
+    ...((status === 429 || status === 503) && { headers: { 'Retry-After': count } }),
+  };
+}

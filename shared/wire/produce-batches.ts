@@ -1,0 +1,75 @@
+import { InvalidRequest, RecordTooLarge, RequestTooLarge } from '../domain/errors.ts';
+import { INLINE_BATCH_BYTES_MAX } from '../domain/limits.ts';
+import { partitionOf } from '../domain/partition.ts';
+import type { Batch, ProducedRecord } from '../domain/record.ts';
+import { encodeRecordBatch } from './record-batch.ts';
+
+/** The records of one request that go to one partition. */
+export interface PartitionShare {
+  readonly records: ProducedRecord[];
+  /** Where each stands in the request, in the same order. */
+  readonly indexes: number[];
+}
+
+/**
+ * Sorts a request's records by partition; within one, the order sent is kept. A record goes where it says, or where its
+ * key puts it; those without either all go to one partition of this request.
+ *
+ * @param spread 0 ≤ spread < 1, drawn once per request: spreads requests without keys over the partitions
+ * @throws {InvalidRequest} naming every record whose partition the topic does not have
+ */
+export function shareOut(
+  records: readonly ProducedRecord[],
+  partitions: number,
+  spread: number,
+): Map<number, PartitionShare> {
+  refuseUnknownPartitions(records, partitions);
+  const anyPartition = Math.floor(spread * partitions);
+  const shares = new Map<number, PartitionShare>();
+  for (const [index, record] of records.entries()) {
+    const partition = record.partition ?? (record.key === null ? anyPartition : partitionOf(record.key, partitions));
+    const share = shares.get(partition) ?? { records: [], indexes: [] };
+    shares.set(partition, share);
+    share.records.push(record);
+    share.indexes.push(index);
+  }
+  return shares;
+}
+
+/**
+ * Encodes each partition's share for storage.
+ * @param now epoch ms, the timestamp of records that bring none
+ * @throws {RequestTooLarge | RecordTooLarge} when an encoded batch is larger than a slot holds
+ */
+export function encodeShares(
+  shares: ReadonlyMap<number, PartitionShare>,
+  now: number,
+  json: boolean,
+): Map<number, Batch> {
+  const batches = new Map<number, Batch>();
+  for (const [partition, { records, indexes }] of shares) {
+    const bytes = encodeRecordBatch(records, now);
+    if (bytes.length > INLINE_BATCH_BYTES_MAX) refuseBatch(partition, indexes, bytes.length);
+    batches.set(partition, { count: records.length, bytes, json });
+  }
+  return batches;
+}
+
+function refuseUnknownPartitions(records: readonly ProducedRecord[], partitions: number): void {
+  const indexes = [...records.keys()].filter((index) => (records[index]!.partition ?? 0) >= partitions);
+  const [index] = indexes;
+  if (index === undefined) return;
+  const more = indexes.length === 1 ? '' : `, and ${indexes.length - 1} more name unknown ones`;
+  throw new InvalidRequest(
+    `Record ${index}: the topic has partitions 0 to ${partitions - 1}, not ${records[index]!.partition}${more}`,
+    { index, indexes, field: 'partition', partitions },
+  );
+}
+
+function refuseBatch(partition: number, indexes: readonly number[], bytes: number): never {
+  if (indexes.length === 1) throw new RecordTooLarge(indexes[0]!, bytes, INLINE_BATCH_BYTES_MAX);
+  throw new RequestTooLarge(
+    `The ${indexes.length} records for partition ${partition} take ${bytes} bytes when encoded, of at most ${INLINE_BATCH_BYTES_MAX}; send fewer at once`,
+    { partition, bytes, maxBytes: INLINE_BATCH_BYTES_MAX },
+  );
+}

@@ -1,0 +1,53 @@
+import { InvalidRequest, RequestTooLarge } from '../domain/errors.ts';
+import { INLINE_BATCH_BYTES_MAX } from '../domain/limits.ts';
+import type { Batch, ProducedRecord } from '../domain/record.ts';
+import { type ApiRequest, mediaTypeOf, partitionOfPath, topicOf } from './http-request.ts';
+import { refuseIdempotencyKey } from './idempotency-key.ts';
+import { JSON_TYPE, NDJSON_TYPE, RECORD_BATCH_TYPE } from './media-type.ts';
+import { parseProduceBody } from './produce-request.ts';
+import { parseQuery } from './query.ts';
+import { checkRawBatch } from './record-batch.ts';
+
+/** Records for a topic. */
+export interface ProduceCall {
+  readonly topic: string;
+  readonly records: readonly ProducedRecord[];
+  /** Every value is known to be a JSON text or null. */
+  readonly json: boolean;
+}
+
+/** Reads `POST …/records`, JSON or NDJSON. @throws {BackboneError} saying what is wrong with it, and where */
+export function parseProduceCall(request: ApiRequest): ProduceCall {
+  const topic = topicOf(request);
+  const mediaType = mediaTypeOf(request, [JSON_TYPE, NDJSON_TYPE]);
+  const { key } = parseQuery(request.rawQuery, ['key']);
+  if (key !== undefined && mediaType !== NDJSON_TYPE) {
+    throw new InvalidRequest(`'key' is for ${NDJSON_TYPE}; in JSON each record brings its own`, { parameter: 'key' });
+  }
+  refuseIdempotencyKey(request);
+  return { topic, ...parseProduceBody(request.readBody(), mediaType, key) };
+}
+
+/** One stored batch for one partition. */
+export interface RawProduceCall {
+  readonly topic: string;
+  readonly partition: number;
+  readonly batch: Batch;
+}
+
+/** Reads `POST …/partitions/{partition}/records`: the batch is checked, and stored as it was sent. */
+export function parseRawProduceCall(request: ApiRequest): RawProduceCall {
+  const [topic, partition] = [topicOf(request), partitionOfPath(request)];
+  parseQuery(request.rawQuery, []);
+  mediaTypeOf(request, [RECORD_BATCH_TYPE]);
+  refuseIdempotencyKey(request);
+  const bytes = request.readBody();
+  const { count } = checkRawBatch(bytes);
+  if (bytes.length > INLINE_BATCH_BYTES_MAX) {
+    throw new RequestTooLarge(`The batch has ${bytes.length} bytes; at most ${INLINE_BATCH_BYTES_MAX} are stored`, {
+      bytes: bytes.length,
+      maxBytes: INLINE_BATCH_BYTES_MAX,
+    });
+  }
+  return { topic, partition, batch: { count, bytes, json: false } };
+}

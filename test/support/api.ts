@@ -1,0 +1,69 @@
+import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
+import { type Backbone, openBackbone } from '../../functions/backbone.ts';
+import { fetchHandler } from '../../functions/fetch.ts';
+import { produceHandler } from '../../functions/produce.ts';
+import { topicsHandler } from '../../functions/topics.ts';
+import type { LambdaHandler } from '../../local/invocation.ts';
+import type { ApiFunction } from '../../shared/wire/routes.ts';
+import { embeddedTables } from './embedded.ts';
+import { FaultHandler } from './fault-handler.ts';
+import { type Reply, type Sent, send } from './gateway-call.ts';
+
+export interface ApiOptions {
+  readonly corsOrigins?: readonly string[];
+  /** 0 ≤ n < 1: where a request without keys goes. */
+  readonly random?: () => number;
+}
+
+/** The whole API over an embedded engine of its own, called as the gateway calls it. */
+export interface Api {
+  readonly backbone: Backbone;
+  readonly handlers: Readonly<Record<ApiFunction, LambdaHandler>>;
+  /** What goes wrong on the way to the store; each call has one attempt. */
+  readonly faults: FaultHandler;
+  get(target: string, sent?: Sent): Promise<Reply>;
+  put(target: string, body?: Sent['body'], headers?: Sent['headers']): Promise<Reply>;
+  post(target: string, body?: Sent['body'], headers?: Sent['headers']): Promise<Reply>;
+  delete(target: string): Promise<Reply>;
+  send(method: string, target: string, sent?: Sent): Promise<Reply>;
+  /** Every item of both tables: two that are equal mean that nothing was written in between. */
+  stored(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+export async function openApi({ corsOrigins = [], random }: ApiOptions = {}): Promise<Api> {
+  const tables = await embeddedTables();
+  const config = tables.aws.clientConfig();
+  const faults = new FaultHandler(config.requestHandler);
+  const dynamodb = new DynamoDBClient({ ...config, requestHandler: faults, maxAttempts: 1 });
+  const backbone = openBackbone({ dynamodb }, tables);
+  const handlers = {
+    produce: produceHandler(backbone, { corsOrigins, ...(random && { random }) }),
+    fetch: fetchHandler(backbone, corsOrigins),
+    topics: topicsHandler(backbone, corsOrigins),
+  };
+  const call = (method: string, target: string, sent?: Sent) => send(handlers, method, target, sent);
+  const withBody = (method: string) => (target: string, body?: Sent['body'], headers?: Sent['headers']) =>
+    call(method, target, { ...(body !== undefined && { body }), ...(headers && { headers }) });
+  return {
+    backbone,
+    handlers,
+    faults,
+    send: call,
+    get: (target, sent) => call('GET', target, sent),
+    put: withBody('PUT'),
+    post: withBody('POST'),
+    delete: (target) => call('DELETE', target),
+    stored: async () =>
+      [...(await itemsOf(tables, tables.logTable)), ...(await itemsOf(tables, tables.stateTable))].sort(),
+    close: async () => {
+      dynamodb.destroy();
+      await tables.close();
+    },
+  };
+}
+
+async function itemsOf({ dynamodb }: { dynamodb: DynamoDBClient }, table: string): Promise<string[]> {
+  const { Items = [] } = await dynamodb.send(new ScanCommand({ TableName: table, ConsistentRead: true }));
+  return Items.map((item) => JSON.stringify(item));
+}
