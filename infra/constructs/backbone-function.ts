@@ -1,58 +1,22 @@
-import { fileURLToPath } from 'node:url';
 import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Architecture, Runtime } from 'aws-cdk-lib/aws-lambda';
-import {
-  LogLevel as BundlerLogLevel,
-  type BundlingOptions,
-  NodejsFunction,
-  OutputFormat,
-} from 'aws-cdk-lib/aws-lambda-nodejs';
+import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
-import type { BuildOptions } from 'esbuild';
 import { API_FUNCTION_TIMEOUT_MS } from '../../shared/domain/limits.ts';
+import { BUNDLING, sourceOf } from './bundling.ts';
 
 /** Levels that Powertools knows, most talkative first. */
 export const LOG_LEVELS = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'CRITICAL', 'SILENT'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
- * Memory buys CPU: 1,769 MB are one core (AWS Lambda, "Memory and computing power"). JSON and gzip of one large
- * request take tens of milliseconds of a whole core, so less memory saves nothing there and only adds latency; more
- * would be paid while a request merely waits for the store. The largest request or batch needs some 200 MB.
+ * Memory buys CPU: 1,769 MB are one core (AWS Lambda, "Memory and computing power"). JSON and gzip of a large request
+ * keep a core busy, so less memory saves nothing there and only adds latency; more would be paid while a request
+ * merely waits for the store. It also has to hold a batch that inflates to `INFLATED_BATCH_BYTES_MAX`, and its JSON.
  */
 const MEMORY_MB = 1024;
-
-const TARGET = 'node24';
-const MAIN_FIELDS = ['module', 'main'];
-
-/**
- * How a function becomes a package: one ES module that holds everything it runs, the AWS SDK too, so that what was
- * tested is what runs. Names are kept, so that stack traces and error names can be read without a source map: a map
- * would be four times the code and slow down every error that is thrown.
- */
-export const BUNDLING: BundlingOptions = {
-  format: OutputFormat.ESM,
-  target: TARGET,
-  mainFields: MAIN_FIELDS,
-  minify: true,
-  keepNames: true,
-  sourceMap: false,
-  bundleAwsSDK: true,
-  logLevel: BundlerLogLevel.WARNING,
-};
-
-/** The same as `BUNDLING`, for whoever calls esbuild itself to weigh a package. */
-export const ESBUILD_OPTIONS: BuildOptions = {
-  bundle: true,
-  platform: 'node',
-  format: 'esm',
-  target: TARGET,
-  mainFields: MAIN_FIELDS,
-  minify: true,
-  keepNames: true,
-};
 
 export interface BackboneFunctionProps {
   /** Name of the file in `functions/`, without its extension. It exports `handler`. */
@@ -60,11 +24,6 @@ export interface BackboneFunctionProps {
   readonly description: string;
   /** Default `INFO`. */
   readonly logLevel?: LogLevel | undefined;
-}
-
-/** Path of the file that a function is built from. */
-export function sourceOf(name: string): string {
-  return fileURLToPath(new URL(`../../functions/${name}.ts`, import.meta.url));
 }
 
 /**

@@ -1,0 +1,126 @@
+import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Backbone, openBackbone } from '../../functions/backbone.ts';
+import { fetchHandler } from '../../functions/fetch.ts';
+import { produceHandler } from '../../functions/produce.ts';
+import { topicsHandler } from '../../functions/topics.ts';
+import { RECORDS_PER_REQUEST_MAX, SETTLE_AFTER_MS } from '../../shared/domain/limits.ts';
+import type { ApiFunction } from '../../shared/wire/routes.ts';
+import { type EmbeddedTables, embeddedTables } from '../support/embedded.ts';
+import { send } from '../support/gateway-call.ts';
+import { allowedActions, resourcesOf, synthesise } from '../support/synthesise.ts';
+
+// The stack and the code that runs on it, each held against the other.
+const { template } = synthesise();
+let tables: EmbeddedTables;
+
+beforeAll(async () => {
+  tables = await embeddedTables();
+});
+afterAll(() => tables.close());
+
+it('has the tables that the code is tested on', async () => {
+  const deployed = Object.values(resourcesOf(template, 'AWS::DynamoDB::Table')).map(({ Properties: table }) => [
+    table.KeySchema,
+    table.AttributeDefinitions,
+    (table.StreamSpecification as { StreamViewType: string } | undefined)?.StreamViewType,
+    (table.TimeToLiveSpecification as { AttributeName: string }).AttributeName,
+  ]);
+  const tested = [];
+  for (const TableName of [tables.logTable, tables.stateTable]) {
+    const { Table } = await tables.dynamodb.send(new DescribeTableCommand({ TableName }));
+    const ttl = await tables.dynamodb.send(new DescribeTimeToLiveCommand({ TableName }));
+    tested.push([
+      Table!.KeySchema,
+      Table!.AttributeDefinitions,
+      Table!.StreamSpecification?.StreamViewType,
+      ttl.TimeToLiveDescription?.AttributeName,
+    ]);
+  }
+  expect(deployed).toEqual(tested);
+});
+
+it('allows each function what it does, and nothing that it never does', async () => {
+  const used: Used = { produce: new Set(), fetch: new Set(), topics: new Set() };
+  const backbones = {
+    produce: backboneThatTells(used.produce),
+    fetch: backboneThatTells(used.fetch),
+    topics: backboneThatTells(used.topics),
+  };
+  const handlers = {
+    produce: produceHandler(backbones.produce),
+    fetch: fetchHandler(backbones.fetch),
+    topics: topicsHandler(backbones.topics),
+  };
+  const call = async (method: string, target: string, body?: object) => {
+    const reply = await send(handlers, method, target, body && { body });
+    expect(reply.status, `${method} ${target}: ${reply.text}`).toBeLessThan(300);
+    return reply.json<{ id: string }>();
+  };
+
+  const { id: topicId } = await call('PUT', '/v1/topics/orders', { partitions: 2 });
+  const abandon = (partition: number) =>
+    openBackbone({ dynamodb: tables.dynamodb }, tables).heads.reserve(
+      { topicId, partition },
+      'ab'.repeat(12),
+      { count: 1, time: Date.now() - 2 * SETTLE_AFTER_MS, expiresAt: 0, settleMs: SETTLE_AFTER_MS },
+      () => false,
+    );
+  await abandon(0);
+  const records = Array.from({ length: RECORDS_PER_REQUEST_MAX }, (_, value) => ({ value, partition: 0 }));
+  await call('POST', '/v1/topics/orders/records', { records });
+  await call('GET', '/v1/topics/orders/partitions/0/records?offset=0&maxRecords=1000');
+  await call('GET', '/v1/topics/orders/partitions/0/records?offset=1000'); // moves `settled` meanwhile
+  await abandon(1);
+  await call('GET', '/v1/topics/orders/partitions');
+  await call('GET', '/v1/topics/orders/offsets?at=latest');
+  await call('PUT', '/v1/topics/orders', { partitions: 3 });
+  await call('GET', '/v1/topics');
+  await call('GET', '/v1/topics?deleted=true');
+
+  expect(withRare(used)).toEqual(granted());
+});
+
+type Used = Record<ApiFunction, Set<string>>;
+
+/** What happens only when a condition fails and the store does not tell who was there. */
+const RARE: Record<ApiFunction, string[]> = {
+  produce: ['Log dynamodb:GetItem'],
+  fetch: ['Log dynamodb:GetItem'],
+  topics: ['Log dynamodb:GetItem'],
+};
+
+function withRare(used: Used): Record<string, string[]> {
+  return Object.fromEntries(
+    Object.entries(used).map(([name, set]) => [name, [...new Set([...set, ...RARE[name as ApiFunction]])].sort()]),
+  );
+}
+
+function granted(): Record<string, string[]> {
+  return Object.fromEntries(
+    Object.entries(allowedActions(template)).map(([name, { Log, State }]) => [
+      name,
+      [...Log!.map((action) => `Log ${action}`), ...State!.map((action) => `State ${action}`)].sort(),
+    ]),
+  );
+}
+
+/** A backbone whose calls to DynamoDB are noted as `table action`, as IAM would judge them. */
+function backboneThatTells(used: Set<string>): Backbone {
+  const dynamodb = new DynamoDBClient({ ...tables.aws.clientConfig(), maxAttempts: 1 });
+  const note = (action: string, { TableName }: { TableName?: string }) =>
+    used.add(`${TableName === tables.logTable ? 'Log' : 'State'} dynamodb:${action}`);
+  dynamodb.middlewareStack.add(
+    (next, context) => (args) => {
+      const input = args.input as { TableName?: string; TransactItems?: Record<string, { TableName?: string }>[] };
+      // A transaction needs the rights of its parts: Put is PutItem, and so on.
+      for (const item of input.TransactItems ?? []) {
+        for (const [part, what] of Object.entries(item)) note(`${part}Item`, what);
+      }
+      if (input.TransactItems === undefined) note(context.commandName!.replace(/Command$/, ''), input);
+      return next(args);
+    },
+    { step: 'initialize' },
+  );
+  return openBackbone({ dynamodb }, tables);
+}
