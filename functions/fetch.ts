@@ -21,6 +21,10 @@ function fetchRoutes(backbone: Backbone): ApiRoutes {
         { ...fetch, slotsMax: fetch.maxRecords, deadline: answerBy },
         (slot, from) => answer.take(slot, from),
       );
+      if (answer.count > 0) {
+        const log = `${result.topicId}.${fetch.partition}`;
+        backbone.observe({ kind: 'records_read', log, count: answer.count });
+      }
       return answer.finish(result);
     },
   };

@@ -55,10 +55,11 @@ export class StatusLines {
     this.#drawIn(this.#terminal.rewrites ? REDRAW_MS : FIRST_PRINT_MS);
   }
 
-  /** What is shown stays; nothing more comes. */
+  /** What was held back is printed now; nothing more comes. */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
+    if (!this.#terminal.rewrites) this.#printChanged(Number.POSITIVE_INFINITY);
   }
 
   #drawIn(delayMs: number): void {
@@ -99,8 +100,9 @@ export class StatusLines {
   #printChanged(now: number): number | null {
     let nextMs: number | null = null;
     for (const [topicId, activity] of this.#activities) {
-      const line = lineOf(this.#facts.get(topicId)!, activity);
-      if (line === activity.printed) continue;
+      const facts = this.#facts.get(topicId);
+      const line = facts && lineOf(facts, activity);
+      if (!line || line === activity.printed) continue;
       const dueMs = activity.printedAt + PRINT_EVERY_MS - now;
       if (dueMs > 0) {
         nextMs = Math.min(nextMs ?? dueMs, dueMs);

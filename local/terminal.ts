@@ -13,10 +13,12 @@ const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 /** Lines that stay and, on a real terminal, lines below them that are rewritten in place. */
 export class Terminal {
   readonly #screen: Screen;
+  readonly #write: (text: string) => unknown;
   #status: readonly string[] = [];
 
   constructor(screen: Screen) {
     this.#screen = screen;
+    this.#write = screen.write.bind(screen);
   }
 
   /** Whether status lines can be rewritten in place. */
@@ -26,7 +28,7 @@ export class Terminal {
 
   /** Prints a line that stays. */
   print(line: string): void {
-    this.#screen.write(`${this.#erased()}${line.replace(CONTROL, '\ufffd')}\n${this.#drawn()}`);
+    this.#write(`${this.#erased()}${line.replace(CONTROL, '\ufffd')}\n${this.#drawn()}`);
   }
 
   /** Replaces the lines at the bottom. Each is cut to the screen's width: a wrapped line could not be taken back. */
@@ -34,7 +36,7 @@ export class Terminal {
     const erased = this.#erased();
     const width = (this.#screen.columns ?? 80) - 1;
     this.#status = lines.map((line) => (line.length > width ? `${line.slice(0, width - 1)}…` : line));
-    this.#screen.write(`${erased}${this.#drawn()}`);
+    this.#write(`${erased}${this.#drawn()}`);
   }
 
   /** Cursor to the first status line, and everything from there on gone. */
@@ -48,12 +50,11 @@ export class Terminal {
 }
 
 /**
- * Takes what the process writes to standard output and error from now on, line by line, and gives back screens that still
- * reach them: the functions log by writing there, as Lambda wants it, and not all of that is for a person's eyes.
+ * Takes what the process writes to standard output and error from now on, line by line: the functions log by writing
+ * there, as Lambda wants it, and not all of that is for a person's eyes. A `Terminal` made before still reaches the screen.
  */
-export function captureOutput(onLine: (line: string) => void): { readonly stdout: Screen; readonly stderr: Screen } {
-  const capture = (stream: NodeJS.WriteStream): Screen => {
-    const write = stream.write.bind(stream) as (text: string) => boolean;
+export function captureOutput(onLine: (line: string) => void): void {
+  for (const stream of [process.stdout, process.stderr]) {
     let rest = '';
     const captured = (chunk: string | Uint8Array, ...more: unknown[]): boolean => {
       const lines = (rest + (typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString())).split('\n');
@@ -64,15 +65,5 @@ export function captureOutput(onLine: (line: string) => void): { readonly stdout
       return true;
     };
     stream.write = captured as typeof stream.write;
-    return {
-      write,
-      get isTTY() {
-        return stream.isTTY;
-      },
-      get columns() {
-        return stream.columns;
-      },
-    };
-  };
-  return { stdout: capture(process.stdout), stderr: capture(process.stderr) };
+  }
 }

@@ -63,10 +63,15 @@ describe('status lines on a pipe', () => {
     expect(written()).toEqual(['orders  1 records in · 0 out · 8 partitions\n']);
   });
 
-  it('end when they are closed', async () => {
+  it('tell what was held back when they are closed, and nothing after', async () => {
     const { lines, written } = statusLines(false);
     lines.count('T1', 'in', 1);
+    await vi.advanceTimersByTimeAsync(1_000);
+    lines.count('T1', 'in', 1);
+    lines.count('unheard-of', 'in', 1);
+    written();
     lines.close();
+    expect(written()).toEqual(['orders  2 records in · 0 out · 8 partitions\n']);
     lines.count('T1', 'in', 1);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(written()).toEqual([]);

@@ -1,0 +1,81 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { type Backbone, openBackbone } from '../functions/backbone.ts';
+import { fetchHandler } from '../functions/fetch.ts';
+import { produceHandler } from '../functions/produce.ts';
+import { topicsHandler } from '../functions/topics.ts';
+import { LIST_LIMIT_MAX } from '../shared/domain/limits.ts';
+import { listTopics } from '../shared/operations/topics.ts';
+import { openEmbeddedAws } from './aws/embedded-aws.ts';
+import { createBackboneTables } from './aws/tables.ts';
+import { type Exchange, openGateway } from './gateway.ts';
+import type { TopicFacts } from './status-lines.ts';
+
+export interface BackboneServerOptions {
+  /** 0: any free one. */
+  readonly port: number;
+  /** Folder of the embedded AWS; absent: everything in memory. */
+  readonly path?: string | undefined;
+  /** Told of records as they are appended and read. */
+  readonly onRecords: (topicId: string, direction: 'in' | 'out', records: number) => void;
+  /** Told of every request that reached a function. */
+  readonly onExchange: (exchange: Exchange) => void;
+}
+
+export interface BackboneServer {
+  readonly url: string;
+  /** All topics by id. */
+  describeTopics(): Promise<ReadonlyMap<string, TopicFacts>>;
+  /** Waits at most `drainMs` for requests under way; then the data is closed. */
+  close(drainMs: number): Promise<void>;
+}
+
+/** Names within one embedded AWS, which holds one backbone. */
+const TABLES = { logTable: 'log', stateTable: 'state' };
+
+/**
+ * The whole backbone in this process: the functions as they are deployed, behind a gateway, over an embedded AWS.
+ * @throws `DataInUse`, or `EADDRINUSE`: then nothing is left open.
+ */
+export async function openBackboneServer(options: BackboneServerOptions): Promise<BackboneServer> {
+  const aws = await openEmbeddedAws(options.path === undefined ? {} : { path: options.path });
+  try {
+    const dynamodb = new DynamoDBClient(aws.clientConfig());
+    await createBackboneTables(dynamodb, TABLES);
+    const backbone = openBackbone({ dynamodb }, TABLES, (observation) => {
+      if (observation.kind === 'records_appended')
+        options.onRecords(topicIdOf(observation.log), 'in', observation.count);
+      if (observation.kind === 'records_read') options.onRecords(topicIdOf(observation.log), 'out', observation.count);
+    });
+    const gateway = await openGateway({
+      handlers: { produce: produceHandler(backbone), fetch: fetchHandler(backbone), topics: topicsHandler(backbone) },
+      port: options.port,
+      observe: options.onExchange,
+    });
+    return {
+      url: gateway.url,
+      describeTopics: () => describeTopics(backbone),
+      async close(drainMs) {
+        await gateway.close(drainMs);
+        dynamodb.destroy();
+        await aws.close();
+      },
+    };
+  } catch (error) {
+    await aws.close();
+    throw error;
+  }
+}
+
+async function describeTopics(backbone: Backbone): Promise<ReadonlyMap<string, TopicFacts>> {
+  const facts = new Map<string, TopicFacts>();
+  let after: string | undefined;
+  do {
+    const page = await listTopics(backbone, { limit: LIST_LIMIT_MAX, ...(after !== undefined && { after }) });
+    for (const { id, name, partitions } of page.items) facts.set(id, { name, partitions });
+    after = page.next;
+  } while (after !== undefined);
+  return facts;
+}
+
+/** A log is `<topicId>.<partition>`. */
+const topicIdOf = (log: string) => log.slice(0, log.lastIndexOf('.'));

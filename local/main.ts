@@ -1,0 +1,107 @@
+import { firstSteps } from '../shared/wire/first-steps.ts';
+import { VERSION } from '../shared/wire/version.ts';
+import { openDataFolder } from './data-folder.ts';
+import { inUse } from './folder-lock.ts';
+import { readableLogLine } from './function-log.ts';
+import type { Exchange } from './gateway.ts';
+import { HELP, type Options, parseOptions } from './options.ts';
+import { Refusal } from './refusal.ts';
+import { StatusLines } from './status-lines.ts';
+import { captureOutput, Terminal } from './terminal.ts';
+
+/** How long a stop waits for requests under way. */
+const DRAIN_MS = 2_000;
+/** A stop that has not ended by then never will. */
+const STOP_MS_MAX = 10_000;
+/** npm passes on the Ctrl-C that the terminal has sent already: what comes so soon is the same key press. */
+const SAME_SIGNAL_MS = 500;
+
+/** `npm start`: runs until a signal comes. What keeps it from starting is told in one sentence. */
+export async function main(args: readonly string[]): Promise<void> {
+  try {
+    const command = parseOptions(args);
+    if ('print' in command) console.log(command.print === 'help' ? HELP : `vertebra ${VERSION}`);
+    else await start(command.start);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    process.stderr.write(`vertebra: ${error.message}\n`);
+    process.exitCode = error.exitCode;
+  }
+}
+
+async function start(options: Options): Promise<void> {
+  const folder = options.data === null ? null : openDataFolder(options.data, options);
+  if (folder) process.once('exit', folder.release);
+  // Read when the functions are loaded, as in Lambda. Metrics are for CloudWatch alone.
+  process.env.POWERTOOLS_LOG_LEVEL = options.logLevel.toUpperCase();
+  process.env.POWERTOOLS_METRICS_DISABLED = 'true';
+  const { openBackboneServer } = await import('./backbone-server.ts');
+  const terminal = new Terminal(process.stdout);
+  const status = new StatusLines(terminal, () => server.describeTopics());
+  const server = await openBackboneServer({
+    port: options.port,
+    path: folder?.enginePath,
+    onRecords: (topicId, direction, records) => status.count(topicId, direction, records),
+    onExchange: (exchange) => {
+      const failure = describeFailure(exchange);
+      if (failure) terminal.print(failure);
+    },
+  }).catch((error) => {
+    throw refusalOf(error, options);
+  });
+  captureOutput((line) => {
+    const readable = readableLogLine(line);
+    if (readable) terminal.print(readable);
+  });
+  terminal.print(greeting(server.url, options.data));
+  onStopSignal(async () => {
+    terminal.print('Stopping …');
+    status.close();
+    await server.close(DRAIN_MS);
+    folder?.release();
+    terminal.print('Stopped.');
+  });
+}
+
+function refusalOf(error: unknown, { port, data }: Options): unknown {
+  const { code, name } = error as NodeJS.ErrnoException;
+  if (code === 'EADDRINUSE') return new Refusal(`port ${port} is in use: try "npm start -- --port 0"`);
+  if (code === 'EACCES') return new Refusal(`port ${port} may not be used: try "npm start -- --port 0"`);
+  return name === 'DataInUse' ? inUse(data!) : error;
+}
+
+function greeting(url: string, data: string | null): string {
+  const where = data === null ? 'data in memory only' : `data in ${data}`;
+  const steps = firstSteps(url).map((step) => `  ${step}`);
+  return [`Vertebra ${VERSION} at ${url} (${where})`, '', ...steps, '', 'Ctrl-C stops it.'].join('\n');
+}
+
+/** A line for what failed on this side; refusals of bad requests are the caller's to see. */
+function describeFailure({ event, answer, error }: Exchange): string | null {
+  if (answer.statusCode < 500) return null;
+  const { requestId, routeKey } = event.requestContext;
+  const detail = error instanceof Error ? `\n${error.stack}` : '';
+  return `${answer.statusCode}  ${routeKey}  requestId=${requestId}${detail}`;
+}
+
+/** The first signal stops, a second one ends the process at once. */
+function onStopSignal(stop: () => Promise<void>): void {
+  let stoppingSince: number | undefined;
+  const onSignal = () => {
+    if (stoppingSince !== undefined) {
+      if (Date.now() - stoppingSince > SAME_SIGNAL_MS) process.exit(130);
+      return;
+    }
+    stoppingSince = Date.now();
+    setTimeout(() => process.exit(1), STOP_MS_MAX).unref();
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        process.exitCode = 1;
+        throw error;
+      },
+    );
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+}
