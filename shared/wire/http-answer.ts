@@ -16,8 +16,10 @@ export interface ApiAnswer {
 const ENVELOPE_BYTES = 16 * 1024;
 /** Largest body that fits into a function's answer as base64, whatever is in it: 3 bytes of it take 4. */
 export const ANSWER_BODY_BYTES_MAX = Math.floor((LAMBDA_ANSWER_BYTES_MAX - ENVELOPE_BYTES) / 4) * 3;
+/** Largest body that fits as text, escapes included. */
+export const ESCAPED_BODY_BYTES_MAX = LAMBDA_ANSWER_BYTES_MAX - ENVELOPE_BYTES;
 /** A text up to here fits even when every byte of it is escaped: `"` and `\` take two bytes in the function's answer. */
-const TEXT_BYTES_MAX = Math.floor((LAMBDA_ANSWER_BYTES_MAX - ENVELOPE_BYTES) / 2);
+const TEXT_BYTES_MAX = Math.floor(ESCAPED_BODY_BYTES_MAX / 2);
 /** Bodies below this gain nothing from compression. */
 const GZIP_ABOVE_BYTES = 1_024;
 
@@ -34,7 +36,7 @@ export function withHeaders(answer: ApiAnswer, headers: Readonly<Record<string, 
 /**
  * An answer as API Gateway's payload format 2.0 wants it. Text is compressed when the client takes gzip; bytes are not,
  * because stored batches are compressed already. What may grow past the limit as text travels as base64.
- * @throws {Error} when the body is larger than a function's answer carries
+ * @throws {Error} when bytes are more than a function's answer carries
  */
 export function toGatewayResult(
   answer: ApiAnswer,
@@ -52,7 +54,14 @@ export function toGatewayResult(
       return { statusCode, headers, ...inBase64(gzipSync(body, { level: 1 })) };
     }
   }
-  return { statusCode, headers, ...(bytes > TEXT_BYTES_MAX ? inBase64(Buffer.from(body)) : { body }) };
+  return { statusCode, headers, ...(fitsAsText(body, bytes) ? { body } : inBase64(Buffer.from(body))) };
+}
+
+/** Escapes are counted only where they decide: for a text too large for base64, as one large record may be. */
+function fitsAsText(body: string, bytes: number): boolean {
+  if (bytes <= TEXT_BYTES_MAX) return true;
+  if (bytes <= ANSWER_BODY_BYTES_MAX || bytes > LAMBDA_ANSWER_BYTES_MAX) return false;
+  return Buffer.byteLength(JSON.stringify(body)) <= LAMBDA_ANSWER_BYTES_MAX - ENVELOPE_BYTES;
 }
 
 function inBase64(bytes: Uint8Array): { body: string; isBase64Encoded: true } {

@@ -42,7 +42,9 @@ const BASE64 = object({ base64: { type: 'string', contentEncoding: 'base64' } },
   additionalProperties: false,
 });
 const HEADER_VALUE = { oneOf: [TEXT, { type: 'null' }, BASE64] };
-const HEADER_PAIR = { type: 'array', prefixItems: [TEXT, HEADER_VALUE], items: false, minItems: 2 };
+const pair = (name: Json) => ({ type: 'array', prefixItems: [name, HEADER_VALUE], items: false, minItems: 2 });
+/** A name is base64 only when a batch that came in raw names a header with bytes that are no text. */
+const FETCHED_HEADER = pair({ oneOf: [TEXT, BASE64] });
 
 const TOPIC = {
   name: TEXT,
@@ -118,7 +120,7 @@ export const SCHEMAS: { [name: string]: Json } = {
             keyEncoding: words('utf8', 'base64'),
             value: { description: 'null: a tombstone' },
             valueEncoding: { ...words('json', 'utf8', 'base64'), description: 'json keeps the text as sent' },
-            headers: { oneOf: [{ type: 'object', additionalProperties: HEADER_VALUE }, list(HEADER_PAIR)] },
+            headers: { oneOf: [{ type: 'object', additionalProperties: HEADER_VALUE }, list(pair(TEXT))] },
             partition: PARTITION,
             timestamp: integer(),
           },
@@ -160,8 +162,8 @@ export const SCHEMAS: { [name: string]: Json } = {
           keyEncoding: words('base64'),
           value: ANY,
           valueEncoding: words('utf8', 'base64'),
-          headers: list(HEADER_PAIR),
-          error: object({ code: words('payload_corrupt', 'payload_missing') }),
+          headers: list(FETCHED_HEADER),
+          error: object({ code: words('payload_corrupt', 'payload_missing', 'record_too_large') }),
         },
         ['offset'],
       ),

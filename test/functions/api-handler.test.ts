@@ -164,6 +164,11 @@ describe('the answer', () => {
     expect(reply.text).toBe(quotes);
   });
 
+  it('gets through it, too, when only as text: nothing of it is escaped', async () => {
+    const long = 'é'.repeat(3_000_000);
+    expect((await call(() => ({ status: 200, body: long }))).text).toBe(long);
+  });
+
   it('that cannot get through is a 500 of our own, not a failure of the gateway', async () => {
     const reply = await call(() => ({ status: 200, body: 'x'.repeat(LAMBDA_ANSWER_BYTES_MAX) }));
     expect(reply).toMatchObject({ status: 500, code: 'internal' });

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { crc32c } from '../../shared/wire/crc32c.ts';
 import { decodeRecordBatch, encodeRecordBatch } from '../../shared/wire/record-batch.ts';
 import { type Api, openApi } from '../support/api.ts';
 import type { Reply } from '../support/gateway-call.ts';
+import { undescribed } from '../support/openapi-page.ts';
 
 interface Fetched {
   topicId: string;
@@ -258,6 +260,35 @@ describe('a stored batch', () => {
       [1, 'b', 7],
       [2, 'c', 7],
     ]);
+  });
+
+  it('may hold a record of 4 MB that is no text: it comes as base64 in one answer', async () => {
+    const topic = await newTopic(1);
+    const value = Buffer.alloc(4 * 1024 * 1024);
+    await api.post(`${topic}/partitions/0/records`, encodeRecordBatch([{ key: null, value, headers: [] }], 0), BATCH);
+    const page = await fetched(topic, 'offset=0&values=base64');
+    expect(page).toMatchObject({ records: [{ offset: 0, valueEncoding: 'base64' }], nextOffset: 1 });
+    expect(page.records[0]!.value === value.toString('base64')).toBe(true);
+  });
+
+  it('that is damaged inside shows it record by record, and the reader goes on behind it', async () => {
+    const topic = await newTopic(1);
+    const damaged = Buffer.from(encodeRecordBatch(records, 0));
+    damaged[61] = 0x7f; // the first record's length
+    damaged.writeUInt32BE(crc32c(damaged, 21), 17);
+    await api.post(`${topic}/partitions/0/records`, damaged, BATCH);
+    await api.post(`${topic}/records`, { records: [{ value: 'next' }] });
+    const reply = await api.get(`${topic}/partitions/0/records?offset=1`);
+    const error = { code: 'payload_corrupt' };
+    expect(reply.json()).toMatchObject({
+      records: [
+        { offset: 1, error },
+        { offset: 2, error },
+      ],
+      nextOffset: 3,
+    });
+    expect((await fetched(topic, 'offset=3')).records).toMatchObject([{ value: 'next' }]);
+    expect(undescribed('GET', `${topic}/partitions/0/records?offset=1`, reply)).toEqual([]);
   });
 
   it('larger than a slot is refused', async () => {
