@@ -9,7 +9,7 @@ const FIELDS = 6;
 /** A start for "null": there are no bytes. */
 const NULL = -1;
 /** Deflate never gets more out of a byte. Source: zlib, "Technical Details", maximum compression factor. */
-const DEFLATE_FACTOR_MAX = 1_032;
+export const DEFLATE_FACTOR_MAX = 1_032;
 const CHUNK_BYTES_MIN = 16 * 1024;
 
 /** Where the parts of a batch's records lie: a reader picks from `data` without an object per record. */
@@ -39,6 +39,9 @@ export class RecordSpans {
   }
   valueEnd(i: number): number {
     return this.#spans[i * FIELDS + 3]!;
+  }
+  valueBytes(i: number): number {
+    return this.valueStart(i) < 0 ? 0 : this.valueEnd(i) - this.valueStart(i);
   }
   /** For each header of the record: name start, name end, value start (−1: null), value end. */
   headers(i: number): readonly number[] {

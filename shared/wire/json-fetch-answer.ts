@@ -1,0 +1,123 @@
+import { INFLATED_BATCH_BYTES_MAX } from '../domain/limits.ts';
+import { type BatchSlot, baseOf } from '../domain/slot.ts';
+import type { FetchAnswer, FetchFindings } from './fetch-answer.ts';
+import { ANSWER_BODY_BYTES_MAX, type ApiAnswer, ESCAPED_BODY_BYTES_MAX } from './http-answer.ts';
+import { JsonWriter } from './json-writer.ts';
+import { PayloadCorrupt } from './payload-corrupt.ts';
+import { RecordJson, type ValueForm } from './record-json.ts';
+import { DEFLATE_FACTOR_MAX, openBatch, type RecordSpans } from './record-spans.ts';
+import { textOf } from './utf8.ts';
+
+/** Everything around the records: a topic id is a ULID of 26 characters, an offset has 16 digits at most. */
+const ENVELOPE_BYTES = envelope({
+  topicId: '0'.repeat(26),
+  nextOffset: Number.MAX_SAFE_INTEGER,
+  logStartOffset: Number.MAX_SAFE_INTEGER,
+  highWatermark: Number.MAX_SAFE_INTEGER,
+}).join('').length;
+
+/** What a record takes beside its bytes, about: less leads to one more growth of the buffer. */
+const RECORD_ROOM_BYTES = 128;
+
+const COMMA = Buffer.from(',');
+
+/** Records as JSON. Everything taken is written at once: no object is made per record. */
+export class JsonFetchAnswer implements FetchAnswer {
+  readonly #maxRecords: number;
+  readonly #maxBytes: number;
+  readonly #writer = new JsonWriter();
+  readonly #json: RecordJson;
+  /** Bytes that batches have inflated to so far: bounds the time and memory of one answer. */
+  #inflated = 0;
+  #count = 0;
+
+  /** @param request `maxBytes` of the whole answer in UTF-8; the first record comes whatever it says */
+  constructor(request: { readonly maxRecords: number; readonly maxBytes: number; readonly values: ValueForm }) {
+    this.#maxRecords = request.maxRecords;
+    this.#maxBytes = Math.min(request.maxBytes, ANSWER_BODY_BYTES_MAX) - ENVELOPE_BYTES;
+    this.#json = new RecordJson(this.#writer, request.values);
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Records of a batch that is damaged come as errors, each at its offset, so that the reader can go on. */
+  take(slot: BatchSlot, from: number): number {
+    if (this.#count >= this.#maxRecords) return from;
+    if (this.#count > 0 && this.#inflated >= INFLATED_BATCH_BYTES_MAX) return from;
+    const batch = this.#open(slot);
+    const base = baseOf(slot);
+    let offset = from;
+    while (offset <= slot.last && this.#count < this.#maxRecords && this.#write(batch, offset, base, slot.json)) {
+      offset++;
+    }
+    return offset;
+  }
+
+  finish(findings: FetchFindings): ApiAnswer {
+    const [before, after] = envelope(findings);
+    return { status: 200, body: before + textOf(this.#writer.written()) + after };
+  }
+
+  /** @returns undefined when the batch is damaged */
+  #open(slot: BatchSlot): RecordSpans | undefined {
+    try {
+      const batch = openBatch(slot.batch);
+      if (batch.count !== slot.count) throw new PayloadCorrupt(`${batch.count} records lie in a slot of ${slot.count}`);
+      this.#inflated += batch.data.length;
+      this.#writer.reserve(Math.min(this.#maxBytes, batch.data.length + slot.count * RECORD_ROOM_BYTES));
+      return batch;
+    } catch (error) {
+      if (!(error instanceof PayloadCorrupt)) throw error;
+      this.#inflated += slot.batch.length * DEFLATE_FACTOR_MAX; // it may have cost as much before it failed
+      return undefined;
+    }
+  }
+
+  /** @returns whether the record was written: it was not when there is no room */
+  #write(batch: RecordSpans | undefined, offset: number, base: number, json: boolean): boolean {
+    const start = this.#writer.length;
+    if (batch !== undefined && this.#count === 0) this.#writeFirst(batch, offset, base, json);
+    else {
+      if (batch !== undefined && start + batch.valueBytes(offset - base) > this.#maxBytes) return false;
+      if (this.#count > 0) this.#writer.piece(COMMA);
+      if (batch === undefined) this.#json.error(offset, 'payload_corrupt');
+      else this.#json.record(batch, offset - base, offset, json);
+      if (this.#count > 0 && this.#writer.length > this.#maxBytes) {
+        this.#writer.length = start;
+        return false;
+      }
+    }
+    this.#count++;
+    return true;
+  }
+
+  /** In the form asked for; in base64 when that alone fits a function's answer; as an error when nothing does. */
+  #writeFirst(batch: RecordSpans, offset: number, base: number, json: boolean): void {
+    this.#json.record(batch, offset - base, offset, json);
+    if (this.#fitsAnAnswer()) return;
+    this.#writer.length = 0;
+    this.#json.record(batch, offset - base, offset, false, 'base64');
+    if (this.#fitsAnAnswer()) return;
+    this.#writer.length = 0;
+    this.#json.error(offset, 'record_too_large');
+  }
+
+  /** As base64 whatever is in it, or as a text, in which `"`, `\\` and line ends take two bytes. */
+  #fitsAnAnswer(): boolean {
+    if (this.#writer.length + ENVELOPE_BYTES <= ANSWER_BODY_BYTES_MAX) return true;
+    if (this.#writer.length > ESCAPED_BODY_BYTES_MAX) return false;
+    const escaped = Buffer.byteLength(JSON.stringify(textOf(this.#writer.written())));
+    return escaped + 2 * ENVELOPE_BYTES <= ESCAPED_BODY_BYTES_MAX;
+  }
+}
+
+/** What stands before the records and after them. */
+function envelope(findings: FetchFindings): [string, string] {
+  const { topicId, nextOffset, logStartOffset, highWatermark } = findings;
+  return [
+    `{"topicId":${JSON.stringify(topicId)},"records":[`,
+    `],"nextOffset":${nextOffset},"logStartOffset":${logStartOffset},"highWatermark":${highWatermark}}`,
+  ];
+}

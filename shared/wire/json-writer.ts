@@ -1,0 +1,141 @@
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const MINUS = 0x2d;
+const DIGIT_0 = 0x30;
+const GROUP = 100_000_000;
+const GROUP_DIGITS = 8;
+
+/** The letter after the backslash of a short escape, by byte; 0: none. */
+const SHORT_ESCAPE = new Uint8Array(128);
+for (const [byte, letter] of ['""', '\\\\', '\bb', '\ff', '\nn', '\rr', '\tt'].map((pair) => Buffer.from(pair))) {
+  SHORT_ESCAPE[byte!] = letter!;
+}
+
+/** Bytes that each byte of a UTF-8 text takes in a JSON string: 1, 2 (`\n`) or 6 (`\u0000`). */
+const ESCAPED_BYTES = Uint8Array.from({ length: 256 }, (_, byte) => (SHORT_ESCAPE[byte] ? 2 : byte < 0x20 ? 6 : 1));
+const HEX = Buffer.from('0123456789abcdef');
+
+/** What a part of the bytes takes as the inside of a JSON string. */
+export interface StringMeasure {
+  /** Without the quotes. */
+  readonly bytes: number;
+  readonly ascii: boolean;
+}
+
+/** Measures bytes as text without deciding whether they are: ASCII they are for certain, else UTF-8 is to be checked. */
+export function measureString(data: Uint8Array, start: number, end: number): StringMeasure {
+  let bytes = 0;
+  let bits = 0;
+  for (let i = start; i < end; i++) {
+    const byte = data[i]!;
+    bytes += ESCAPED_BYTES[byte]!;
+    bits |= byte;
+  }
+  return { bytes, ascii: bits < 0x80 };
+}
+
+/** Writes JSON into one growing buffer, taking bytes as they are wherever it can. */
+export class JsonWriter {
+  #bytes = Buffer.allocUnsafe(0);
+  /** Bytes written; setting it back takes what was written since away. */
+  length = 0;
+
+  /** What was written: a view, good until the next write. */
+  written(): Buffer {
+    return this.#bytes.subarray(0, this.length);
+  }
+
+  /** Makes room for `bytes` more. */
+  reserve(bytes: number): void {
+    const needed = this.length + bytes;
+    if (needed <= this.#bytes.length) return;
+    const grown = Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length));
+    this.#bytes.copy(grown, 0, 0, this.length);
+    this.#bytes = grown;
+  }
+
+  /** A piece of JSON that is written often. */
+  piece(piece: Uint8Array): void {
+    this.reserve(piece.length);
+    for (let i = 0; i < piece.length; i++) this.#bytes[this.length + i] = piece[i]!;
+    this.length += piece.length;
+  }
+
+  /** A JSON text, as it is. */
+  copy(data: Uint8Array, start: number, end: number): void {
+    this.reserve(end - start);
+    this.#bytes.set(data.subarray(start, end), this.length);
+    this.length += end - start;
+  }
+
+  /** A safe integer. */
+  integer(value: number): void {
+    this.reserve(24);
+    if (value < 0) this.#bytes[this.length++] = MINUS;
+    const rest = Math.abs(value);
+    const high = Math.floor(rest / GROUP);
+    const low = rest - high * GROUP;
+    if (high > 0) this.#digits(high, digitsOf(high));
+    this.#digits(low, high > 0 ? GROUP_DIGITS : digitsOf(low));
+  }
+
+  /** A JSON string of valid UTF-8 that `measureString` has measured. */
+  string(data: Uint8Array, start: number, end: number, measured: number): void {
+    this.reserve(measured + 2);
+    this.#bytes[this.length++] = QUOTE;
+    if (measured === end - start) this.copy(data, start, end);
+    else this.#escape(data, start, end);
+    this.#bytes[this.length++] = QUOTE;
+  }
+
+  /** A JSON string of the bytes' base64. */
+  base64(data: Buffer, start: number, end: number): void {
+    this.reserve(base64Bytes(end - start) + 2);
+    this.#bytes[this.length++] = QUOTE;
+    this.length += this.#bytes.write(data.toString('base64', start, end), this.length, 'latin1');
+    this.#bytes[this.length++] = QUOTE;
+  }
+
+  #escape(data: Uint8Array, start: number, end: number): void {
+    const bytes = this.#bytes;
+    let at = this.length;
+    for (let i = start; i < end; i++) {
+      const byte = data[i]!;
+      const escaped = ESCAPED_BYTES[byte]!;
+      if (escaped === 1) {
+        bytes[at++] = byte;
+        continue;
+      }
+      bytes[at] = BACKSLASH;
+      if (escaped === 2) bytes[at + 1] = SHORT_ESCAPE[byte]!;
+      else {
+        bytes.write('u00', at + 1, 'latin1');
+        bytes[at + 4] = HEX[byte >>> 4]!;
+        bytes[at + 5] = HEX[byte & 0xf]!;
+      }
+      at += escaped;
+    }
+    this.length = at;
+  }
+
+  #digits(value: number, count: number): void {
+    let rest = value | 0;
+    for (let i = this.length + count - 1; i >= this.length; i--) {
+      const tenth = (rest / 10) | 0;
+      this.#bytes[i] = DIGIT_0 + rest - tenth * 10;
+      rest = tenth;
+    }
+    this.length += count;
+  }
+}
+
+/** Characters that so many bytes take in base64, padding included. */
+export function base64Bytes(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4;
+}
+
+function digitsOf(value: number): number {
+  let digits = 1;
+  for (let rest = value; rest >= 10; rest = (rest / 10) | 0) digits++;
+  return digits;
+}

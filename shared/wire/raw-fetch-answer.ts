@@ -1,0 +1,48 @@
+import type { BatchSlot } from '../domain/slot.ts';
+import { baseOf } from '../domain/slot.ts';
+import type { FetchAnswer, FetchFindings } from './fetch-answer.ts';
+import { ANSWER_BODY_BYTES_MAX, type ApiAnswer } from './http-answer.ts';
+import { RECORD_BATCH_TYPE } from './media-type.ts';
+import { withBaseOffset } from './record-batch.ts';
+
+/** Stored batches, whole, one after the other, each with its base offset: as a Kafka client reads them. */
+export class RawFetchAnswer implements FetchAnswer {
+  readonly #maxRecords: number;
+  readonly #maxBytes: number;
+  readonly #batches: Uint8Array[] = [];
+  #bytes = 0;
+  #count = 0;
+
+  /** @param limits hold for all batches but the first, which comes in any case */
+  constructor(limits: { readonly maxRecords: number; readonly maxBytes: number }) {
+    this.#maxRecords = limits.maxRecords;
+    this.#maxBytes = Math.min(limits.maxBytes, ANSWER_BODY_BYTES_MAX);
+  }
+
+  /** Records that the caller asked for; those before `from` in the first batch are not counted. */
+  get count(): number {
+    return this.#count;
+  }
+
+  take(slot: BatchSlot, from: number): number {
+    const count = slot.last - from + 1;
+    const full = this.#count + count > this.#maxRecords || this.#bytes + slot.batch.length > this.#maxBytes;
+    if (full && this.#count > 0) return from;
+    this.#batches.push(withBaseOffset(slot.batch, baseOf(slot)));
+    this.#bytes += slot.batch.length;
+    this.#count += count;
+    return slot.last + 1;
+  }
+
+  finish({ nextOffset, highWatermark }: FetchFindings): ApiAnswer {
+    return {
+      status: 200,
+      headers: {
+        'content-type': RECORD_BATCH_TYPE,
+        'vertebra-next-offset': String(nextOffset),
+        'vertebra-high-watermark': String(highWatermark),
+      },
+      body: Buffer.concat(this.#batches),
+    };
+  }
+}
