@@ -1,5 +1,5 @@
-/** Where murmur2 puts the key `order-17` in a topic of `PARTITIONS_DEFAULT` = 8 partitions. */
-const PARTITION_OF_ORDER_17 = 1;
+import { PARTITIONS_DEFAULT } from '../domain/limits.ts';
+import { partitionOf } from '../domain/partition.ts';
 
 /**
  * The first three commands of a newcomer, ready to paste: make a topic, produce a record, read it back.
@@ -9,10 +9,12 @@ const PARTITION_OF_ORDER_17 = 1;
  */
 export function firstSteps(baseUrl: string, curl = 'curl'): [create: string, produce: string, read: string] {
   const topic = `${baseUrl}/v1/topics/orders`;
-  const body = '{"records":[{"key":"order-17","value":{"type":"OrderPlaced","total":12.5}}]}';
+  const key = 'order-17';
+  const partition = partitionOf(new TextEncoder().encode(key), PARTITIONS_DEFAULT);
+  const body = `{"records":[{"key":"${key}","value":{"type":"OrderPlaced","total":12.5}}]}`;
   return [
     `${curl} -X PUT ${topic}`,
     `${curl} ${topic}/records -H 'Content-Type: application/json' -d '${body}'`,
-    `${curl} '${topic}/partitions/${PARTITION_OF_ORDER_17}/records?offset=earliest'`,
+    `${curl} '${topic}/partitions/${partition}/records?offset=earliest'`,
   ];
 }
