@@ -1,3 +1,5 @@
+import type { Exchange } from './gateway.ts';
+
 /** Fields of a structured log line that say nothing on a laptop, or stand in the sentence already. */
 const LEFT_OUT = new Set([
   ...['level', 'message', 'timestamp', 'service', 'error', 'sampling_rate', 'xray_trace_id', 'cold_start'],
@@ -19,6 +21,17 @@ export function readableLogLine(line: string): string | null {
   const error = entry.error as { stack?: unknown; name?: unknown; message?: unknown } | undefined;
   if (!error) return sentence;
   return `${sentence}\n${typeof error.stack === 'string' ? error.stack : `${error.name}: ${error.message}`}`;
+}
+
+/**
+ * A line about a request that failed on this side, with what the gateway knows of the reason.
+ * @returns null for all others: what is wrong with a request, or not there yet, is the caller's to see.
+ */
+export function describeFailure({ event, answer, error }: Exchange): string | null {
+  if (answer.statusCode < 500 || answer.statusCode === 501) return null;
+  const { requestId, routeKey } = event.requestContext;
+  const sentence = `${answer.statusCode}  ${routeKey}  requestId=${requestId}`;
+  return error instanceof Error ? `${sentence}\n${error.stack}` : sentence;
 }
 
 function parse(line: string): Record<string, unknown> | null {

@@ -2,8 +2,7 @@ import { firstSteps } from '../shared/wire/first-steps.ts';
 import { VERSION } from '../shared/wire/version.ts';
 import { openDataFolder } from './data-folder.ts';
 import { inUse } from './folder-lock.ts';
-import { readableLogLine } from './function-log.ts';
-import type { Exchange } from './gateway.ts';
+import { describeFailure, readableLogLine } from './function-log.ts';
 import { HELP, type Options, parseOptions } from './options.ts';
 import { Refusal } from './refusal.ts';
 import { StatusLines } from './status-lines.ts';
@@ -15,6 +14,10 @@ const DRAIN_MS = 2_000;
 const STOP_MS_MAX = 10_000;
 /** npm passes on the Ctrl-C that the terminal has sent already: what comes so soon is the same key press. */
 const SAME_SIGNAL_MS = 500;
+/** Whoever started this process; it may be gone by the time that somebody asks. */
+const PARENT = process.ppid;
+/** How often a backbone that npm started looks whether it still has its parent. */
+const ORPHAN_CHECK_MS = 500;
 
 /** `npm start`: runs until a signal comes. What keeps it from starting is told in one sentence. */
 export async function main(args: readonly string[]): Promise<void> {
@@ -76,15 +79,7 @@ function greeting(url: string, data: string | null): string {
   return [`Vertebra ${VERSION} at ${url} (${where})`, '', ...steps, '', 'Ctrl-C stops it.'].join('\n');
 }
 
-/** A line for what failed on this side; refusals of bad requests are the caller's to see. */
-function describeFailure({ event, answer, error }: Exchange): string | null {
-  if (answer.statusCode < 500) return null;
-  const { requestId, routeKey } = event.requestContext;
-  const detail = error instanceof Error ? `\n${error.stack}` : '';
-  return `${answer.statusCode}  ${routeKey}  requestId=${requestId}${detail}`;
-}
-
-/** The first signal stops, a second one ends the process at once. */
+/** The first signal stops, and so does the end of the shell that npm puts in between; a second signal ends at once. */
 function onStopSignal(stop: () => Promise<void>): void {
   let stoppingSince: number | undefined;
   const onSignal = () => {
@@ -104,4 +99,11 @@ function onStopSignal(stop: () => Promise<void>): void {
   };
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
+  if (process.env.npm_lifecycle_event === undefined) return;
+  // A SIGTERM for npm ends that shell, which passes nothing on: without this the backbone would run on, unseen.
+  const watch = setInterval(() => {
+    if (process.ppid === PARENT) return;
+    clearInterval(watch);
+    onSignal();
+  }, ORPHAN_CHECK_MS).unref();
 }

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { HELP } from '../../local/options.ts';
-import { runToEnd, startBackbone } from '../support/process.ts';
+import { runToEnd, startBackbone, startBehindShell } from '../support/process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const putTopic = (url: string, topic: string) => fetch(`${url}/v1/topics/${topic}`, { method: 'PUT' });
@@ -149,6 +149,13 @@ describe('npm start', () => {
     await new Promise((resolve) => setTimeout(resolve, 600));
     expect((await hurried.backbone.end('SIGINT')).code).toBe(130);
     expect(await hurried.waiting).toBe('broken');
+  });
+
+  it.skipIf(process.platform === 'win32')('stops when the shell is gone that npm put in between', async () => {
+    const backbone = await startBehindShell('--port', '0', '--memory');
+    // Its output stays open until the backbone itself, not only the shell, has ended.
+    const ended = await backbone.end('SIGKILL');
+    expect(ended.output).toMatch(/Stopping …\nStopped\.\n$/);
   });
 
   it('explains itself, and names an option that it does not know', async () => {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { readableLogLine } from '../../local/function-log.ts';
+import { describeFailure, readableLogLine } from '../../local/function-log.ts';
+import { gatewayMessage } from '../../local/gateway-answer.ts';
+import { toEvent } from '../../local/gateway-event.ts';
 import { Terminal } from '../../local/terminal.ts';
 
 function screen(columns?: number) {
@@ -59,5 +61,32 @@ describe('a line that a function logs', () => {
     for (const line of ['plain text', '{"not": json', '{"level":3}', '{"a":1}', '']) {
       expect(readableLogLine(line)).toBe(line);
     }
+  });
+});
+
+describe('a request that failed', () => {
+  const { event } = toEvent({
+    method: 'GET',
+    target: '/v1/health',
+    httpVersion: '1.1',
+    rawHeaders: [],
+    body: Buffer.alloc(0),
+    sourceIp: '127.0.0.1',
+    port: 0,
+    requestId: 'abc=',
+    receivedAt: 0,
+  })!;
+  const failure = (statusCode: number, error?: Error) =>
+    describeFailure({ event, answer: gatewayMessage(statusCode, ''), ...(error && { error }) });
+
+  it('is told with its route, its id and what was thrown', () => {
+    expect(failure(500)).toBe('500  GET /v1/health  requestId=abc=');
+    expect(failure(503, new Error('cut off'))).toMatch(
+      /^503 {2}GET \/v1\/health {2}requestId=abc=\nError: cut off\n +at /,
+    );
+  });
+
+  it('is not told when the caller was at fault, or asked for what is not there yet', () => {
+    for (const statusCode of [200, 404, 416, 429, 501]) expect(failure(statusCode)).toBeNull();
   });
 });

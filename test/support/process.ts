@@ -31,8 +31,11 @@ export function runToEnd(...args: string[]): Promise<Ended> {
 }
 
 /** Runs what `npm start` runs until it has printed its URL. It is killed when the test is over, if it still runs then. */
-export async function startBackbone(...args: string[]): Promise<RunningBackbone> {
-  const child = launch(args);
+export function startBackbone(...args: string[]): Promise<RunningBackbone> {
+  return running(launch(args));
+}
+
+async function running(child: Launched): Promise<RunningBackbone> {
   const url = await within(DEADLINE_MS, Promise.race([child.url, child.ended]), () => `no URL:\n${child.output()}`);
   if (typeof url !== 'string') throw new Error(`it ended with ${url.code ?? url.signal}:\n${url.output}`);
   return {
@@ -47,6 +50,13 @@ export async function startBackbone(...args: string[]): Promise<RunningBackbone>
   };
 }
 
+/** As `startBackbone`, but behind a shell as npm puts one in between; signals go to the shell alone. POSIX only. */
+export function startBehindShell(...args: string[]): Promise<RunningBackbone> {
+  const command = [process.execPath, START, ...args].map((word) => `'${word}'`).join(' ');
+  const environment = { ...process.env, npm_lifecycle_event: 'start' };
+  return running(spawnWatched('sh', ['-c', `${command}; exit $?`], environment));
+}
+
 interface Launched {
   readonly process: ChildProcess;
   readonly url: Promise<string>;
@@ -54,8 +64,10 @@ interface Launched {
   output(): string;
 }
 
-function launch(args: string[]): Launched {
-  const child = spawn(process.execPath, [START, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+const launch = (args: string[]) => spawnWatched(process.execPath, [START, ...args]);
+
+function spawnWatched(command: string, args: string[], env = process.env): Launched {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
   onTestFinished(() => void child.kill('SIGKILL'));
   let output = '';
   const url = new Promise<string>((resolve) => {
