@@ -70,7 +70,8 @@ for (const place of ['memory', 'disk']) {
     for (const [what, run] of Object.entries(operations)) {
       for (const c of [1, 16]) {
         await rate(() => run(client), c > 1 ? 4 : 1);
-        (rows[`${what}, c=${c}`] ??= {})[`${place}, ${how}`] = await rate(() => run(client), c);
+        const row = `${what}, c=${c}`;
+        rows[row] = { ...rows[row], [`${place}, ${how}`]: await rate(() => run(client), c) };
       }
     }
   }

@@ -3,12 +3,16 @@ import { join } from 'node:path';
 import type { ChangeListener } from './dynamodb/change-feed.ts';
 import { Database } from './dynamodb/database.ts';
 import { DynamoDb } from './dynamodb/dynamodb.ts';
-import { openLevel } from './dynamodb/level.ts';
 import { REGION } from './dynamodb/store-view.ts';
 import { InProcessHandler } from './in-process-handler.ts';
 import { refusal, serveJson } from './json-service.ts';
 import { listen } from './loopback.ts';
+import { openBodies } from './s3/bodies.ts';
+import { ObjectStore } from './s3/object-store.ts';
+import { S3 } from './s3/s3.ts';
 import type { AwsRequest, AwsResponse } from './service.ts';
+import { openLevel } from './storage/level.ts';
+import { Records } from './storage/records.ts';
 
 /** Key pair of the embedded services; presigned URLs are verified with it, other signatures only for their age. */
 const CREDENTIALS = { accessKeyId: 'local', secretAccessKey: 'local' };
@@ -49,7 +53,10 @@ export async function openEmbeddedAws(options: EmbeddedAwsOptions = {}): Promise
   const now = options.now ?? Date.now;
   const { path } = options;
   if (path !== undefined) await mkdir(path, { recursive: true });
-  const level = await openLevel(path && join(path, 'dynamodb'));
+  const level = await openLevel(path && join(path, 'level'));
+  const objects = new ObjectStore(new Records(level), await openBodies(path && join(path, 'objects')), now);
+  await objects.open();
+  const s3 = new S3(objects, CREDENTIALS, now);
   const dynamodb = new DynamoDb(new Database(level), now);
   await dynamodb.open();
 
@@ -59,6 +66,8 @@ export async function openEmbeddedAws(options: EmbeddedAwsOptions = {}): Promise
         return serveJson(request, now(), (operation, body) => dynamodb.run(operation, body));
       case 'DynamoDBStreams_20120810':
         return serveJson(request, now(), (operation, body) => dynamodb.runStreams(operation, body));
+      case undefined:
+        return s3.serve(request);
       default:
         return serveJson(request, now(), async () => refusal('UnknownOperationException'));
     }

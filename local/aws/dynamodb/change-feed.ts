@@ -28,6 +28,7 @@ export interface ChangeRecord {
   readonly userIdentity?: { readonly type: 'Service'; readonly principalId: 'dynamodb.amazonaws.com' };
 }
 
+/** Is told after the fact: what it throws is logged and does not undo the change. */
 export type ChangeListener = (record: ChangeRecord) => void;
 
 /** The stream of one table since it was switched on, or since the process began: it is kept in memory only. */
@@ -108,7 +109,13 @@ export class ChangeFeed {
     const record = this.#recordOf(stream, before, after, remover);
     stream.records.push({ sequence: this.#sequence, record });
     this.#trim(stream);
-    for (const listener of this.#listeners.get(table.TableName) ?? []) listener(record);
+    for (const listener of this.#listeners.get(table.TableName) ?? []) {
+      try {
+        listener(record);
+      } catch (error) {
+        console.error('a listener to changes failed:', error);
+      }
+    }
   }
 
   #recordOf(stream: TableStream, before: Item | undefined, after: Item | undefined, remover: Remover): ChangeRecord {

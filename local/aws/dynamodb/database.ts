@@ -1,7 +1,6 @@
-import type { ClassicLevel } from 'classic-level';
 import type { Item, Operation, Table } from 'dynalite/db/index.js';
-import { KeyLocks } from './key-locks.ts';
-import { type Level, within } from './level.ts';
+import { KeyLocks } from '../storage/key-locks.ts';
+import { Records } from '../storage/records.ts';
 
 /** One item that a request changes: the image before (absent: created) and after (absent: removed). */
 export interface Change {
@@ -30,13 +29,11 @@ export type Companion = (change: Change) => Operation[];
  * expiry-<table>~<seconds, padded>/<key>     nothing: the item is due then
  * token~<client request token>               what a transaction was, and when
  */
-export class Database {
+export class Database extends Records {
   readonly locks = new KeyLocks();
   readonly companions: Companion[] = [];
   /** Called once changes are stored, while their items are still locked: in the order of each item's changes. */
   readonly listeners: ((changes: readonly Change[], remover: Remover) => void)[] = [];
-
-  constructor(readonly level: Level) {}
 
   /** Key of an item, unique over all tables. Also the name of its lock. */
   static itemKey(table: string, key: string): string {
@@ -51,30 +48,7 @@ export class Database {
       operations.push(change.after ? { type: 'put', key, value: change.after } : { type: 'del', key });
       for (const companion of this.companions) operations.push(...companion(change));
     }
-    await (this.level as ClassicLevel<string, unknown>).batch(operations);
+    await this.batch(operations);
     for (const listener of this.listeners) listener(changes, remover);
-  }
-
-  async get<T>(key: string): Promise<T | undefined> {
-    return (await this.level.get(key)) as T | undefined;
-  }
-
-  async put(key: string, value: unknown): Promise<void> {
-    await this.level.put(key, value);
-  }
-
-  async del(key: string): Promise<void> {
-    await this.level.del(key);
-  }
-
-  /** Keys and values of a range below `prefix`; keys come without it. */
-  async *entries<T>(prefix: string, range: Parameters<typeof within>[1] = {}): AsyncGenerator<[string, T]> {
-    const found = (this.level as ClassicLevel<string, unknown>).iterator(within(prefix, range));
-    for await (const [key, value] of found) yield [key.slice(prefix.length), value as T];
-  }
-
-  /** Removes everything below `prefix`. */
-  async clear(prefix: string): Promise<void> {
-    await (this.level as ClassicLevel<string, unknown>).clear(within(prefix));
   }
 }

@@ -1,7 +1,7 @@
 import type { Callback, Checked, Collection, Item, Operation, Store, Table } from 'dynalite/db/index.js';
+import { LevelCollection } from '../storage/level.ts';
 import { type Change, Database } from './database.ts';
 import { resourceNotFound } from './errors.ts';
-import { LevelCollection } from './level.ts';
 
 export const ACCOUNT = '000000000000';
 export const REGION = 'us-east-1';

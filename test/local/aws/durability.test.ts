@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -15,10 +15,11 @@ import {
   paginateQuery,
   ScanCommand,
 } from '@aws-sdk/client-dynamodb';
+import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Database } from '../../../local/aws/dynamodb/database.ts';
-import { DataInUse, openLevel } from '../../../local/aws/dynamodb/level.ts';
 import { type EmbeddedAws, openEmbeddedAws } from '../../../local/aws/embedded-aws.ts';
+import { DataInUse, openLevel } from '../../../local/aws/storage/level.ts';
 import { createBackboneTables } from '../../../local/aws/tables.ts';
 
 const WRITER = fileURLToPath(new URL('../../support/child-writer.ts', import.meta.url));
@@ -119,12 +120,29 @@ describe('a folder of data', () => {
     expect(told).toEqual(['INSERT']);
   });
 
+  it('keeps objects, and clears away bodies that a kill left without one', async () => {
+    await open();
+    const s3 = () => new S3Client({ ...aws!.clientConfig(), maxAttempts: 1 });
+    await s3().send(new CreateBucketCommand({ Bucket: 'bucket' }));
+    const put = { Bucket: 'bucket', Key: 'a/b', Metadata: { kept: 'yes' } };
+    await s3().send(new PutObjectCommand({ ...put, Body: 'first' }));
+    await s3().send(new PutObjectCommand({ ...put, Body: 'second' }));
+    await aws!.close();
+    await writeFile(join(path, 'objects', 'orphan'), 'half');
+
+    await open();
+    const { Body, Metadata } = await s3().send(new GetObjectCommand({ Bucket: 'bucket', Key: 'a/b' }));
+    expect(await Body!.transformToString()).toBe('second');
+    expect(Metadata).toEqual({ kept: 'yes' });
+    expect(await readdir(join(path, 'objects'))).toHaveLength(1);
+  });
+
   it('finishes a table that was being made or deleted when the process died', async () => {
     const dynamodb = await open();
     await createBackboneTables(dynamodb, NAMES);
     await dynamodb.send(new PutItemCommand({ TableName: 'state', Item: { pk: { S: 'a' }, sk: { S: 'b' } } }));
     await aws!.close();
-    const database = new Database(await openLevel(join(path, 'dynamodb')));
+    const database = new Database(await openLevel(join(path, 'level')));
     for (const [name, TableStatus] of [
       ['log', 'CREATING'],
       ['state', 'DELETING'],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { KeyLocks } from '../../../local/aws/dynamodb/key-locks.ts';
+import { KeyLocks } from '../../../../local/aws/storage/key-locks.ts';
 
 it('lets one in at a time, in the order in which they came', async () => {
   const locks = new KeyLocks();

@@ -1,0 +1,119 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import type { AwsRequest } from '../service.ts';
+import { amzDate, parseAmzDate, SIGNATURE_LIFE_MS, staleness } from '../signature-age.ts';
+import { S3Error } from './s3-error.ts';
+
+export interface Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/** Source: AWS, "Authenticating Requests: Using Query Parameters", seven days. */
+const EXPIRES_SECONDS_MAX = 604_800;
+
+/**
+ * Lets a request in: a presigned URL by its signature and its expiry, another signed request by the age of its
+ * signature. @throws {S3Error}
+ */
+export function authorize(request: AwsRequest, credentials: Credentials, now: number): void {
+  if (request.query['X-Amz-Signature'] !== undefined) {
+    authorizePresigned(request, credentials, now);
+    return;
+  }
+  if (!request.headers.authorization?.startsWith('AWS4-')) throw new S3Error(403, 'AccessDenied', 'Access Denied');
+  const date = request.headers['x-amz-date'] ?? '';
+  if (Number.isNaN(parseAmzDate(date))) {
+    throw new S3Error(403, 'AccessDenied', 'AWS authentication requires a valid Date or x-amz-date header');
+  }
+  if (staleness(date, now)) {
+    throw new S3Error(
+      403,
+      'RequestTimeTooSkewed',
+      'The difference between the request time and the current time is too large.',
+      {
+        RequestTime: date,
+        ServerTime: new Date(now).toISOString(),
+        MaxAllowedSkewMilliseconds: String(SIGNATURE_LIFE_MS),
+      },
+    );
+  }
+}
+
+function authorizePresigned(request: AwsRequest, credentials: Credentials, now: number): void {
+  const { query } = request;
+  for (const name of ['Algorithm', 'Credential', 'Date', 'Expires', 'SignedHeaders']) {
+    if (!query[`X-Amz-${name}`]) throw malformed(`Query-string authentication requires the X-Amz-${name} parameter`);
+  }
+  const signedAt = parseAmzDate(query['X-Amz-Date']!);
+  const seconds = Number(query['X-Amz-Expires']);
+  if (query['X-Amz-Algorithm'] !== 'AWS4-HMAC-SHA256')
+    throw malformed('X-Amz-Algorithm only supports "AWS4-HMAC-SHA256"');
+  if (Number.isNaN(signedAt)) throw malformed("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"");
+  if (!Number.isInteger(seconds) || seconds < 1)
+    throw malformed('X-Amz-Expires should be a positive number of seconds');
+  if (seconds > EXPIRES_SECONDS_MAX) throw malformed('X-Amz-Expires must be less than a week (in seconds)');
+  if (signedAt > now + SIGNATURE_LIFE_MS) throw new S3Error(403, 'AccessDenied', 'Request is not valid yet');
+  if (signedAt + seconds * 1_000 < now) {
+    throw new S3Error(403, 'AccessDenied', 'Request has expired', {
+      'X-Amz-Expires': String(seconds),
+      Expires: new Date(signedAt + seconds * 1_000).toISOString(),
+      ServerTime: amzDate(now),
+    });
+  }
+  const signed = query['X-Amz-SignedHeaders']!.split(';');
+  const unsigned = Object.keys(request.headers).filter((name) => name.startsWith('x-amz-') && !signed.includes(name));
+  if (unsigned.length > 0) {
+    const HeadersNotSigned = unsigned.join(', ');
+    throw new S3Error(403, 'AccessDenied', 'There were headers present in the request which were not signed', {
+      HeadersNotSigned,
+    });
+  }
+  const [accessKeyId, ...scope] = query['X-Amz-Credential']!.split('/');
+  if (accessKeyId !== credentials.accessKeyId) {
+    throw new S3Error(403, 'InvalidAccessKeyId', 'The AWS Access Key Id you provided does not exist in our records.');
+  }
+  const expected = signatureOf(request, scope, credentials.secretAccessKey);
+  const given = Buffer.from(query['X-Amz-Signature']!, 'hex');
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
+    throw new S3Error(
+      403,
+      'SignatureDoesNotMatch',
+      'The request signature we calculated does not match the signature you provided. Check your key and signing method.',
+    );
+  }
+}
+
+/** Signature Version 4 of a presigned request. Source: AWS, "Create a signed AWS API request". */
+function signatureOf({ method, path, query, headers }: AwsRequest, scope: readonly string[], secret: string): Buffer {
+  const names = query['X-Amz-SignedHeaders']!.split(';');
+  const canonicalQuery = Object.entries(query)
+    .filter(([name]) => name !== 'X-Amz-Signature')
+    .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
+    .sort()
+    .join('&');
+  const canonicalHeaders = names
+    .map((name) => `${name}:${(headers[name] ?? '').trim().replace(/\s+/g, ' ')}\n`)
+    .join('');
+  const payload = query['X-Amz-Content-Sha256'] ?? headers['x-amz-content-sha256'] ?? 'UNSIGNED-PAYLOAD';
+  const canonical = [method, path, canonicalQuery, canonicalHeaders, names.join(';'), payload].join('\n');
+  const hash = createHash('sha256').update(canonical).digest('hex');
+  const text = ['AWS4-HMAC-SHA256', query['X-Amz-Date'], scope.join('/'), hash].join('\n');
+  const key = scope.reduce<Buffer | string>((previous, part) => hmac(previous, part), `AWS4${secret}`);
+  return hmac(key, text);
+}
+
+function hmac(key: Buffer | string, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest();
+}
+
+/** Percent-encoding with RFC 3986's unreserved characters only. */
+function encoded(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+function malformed(message: string): S3Error {
+  return new S3Error(400, 'AuthorizationQueryParametersError', message);
+}
