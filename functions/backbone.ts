@@ -6,11 +6,12 @@ import { type Clock, CorrectedClock, WriterClock } from '../shared/domain/clock.
 import { STORE_ATTEMPT_TIMEOUT_MS } from '../shared/domain/limits.ts';
 import type { Observe } from '../shared/domain/observation.ts';
 import { type Env, readEnv } from '../shared/env.ts';
-import type { AppendPorts } from '../shared/operations/append-slot.ts';
+import type { RequestPorts } from '../shared/operations/append-batches.ts';
 import type { ReadPorts } from '../shared/operations/read-batches.ts';
 import { ReaderMemory } from '../shared/operations/reader-memory.ts';
 import { TopicCache } from '../shared/operations/topic-cache.ts';
 import type { TopicPorts } from '../shared/operations/topics.ts';
+import { Claims } from '../shared/store/claims.ts';
 import { Log } from '../shared/store/log.ts';
 import { PartitionHeads } from '../shared/store/partition-head.ts';
 import { RESERVATION_ID_BYTES } from '../shared/store/reservation-layout.ts';
@@ -23,7 +24,7 @@ export interface Clients {
 }
 
 /** Everything that the operations need, wired together. */
-export type Backbone = AppendPorts & ReadPorts & TopicPorts;
+export type Backbone = RequestPorts & ReadPorts & TopicPorts;
 
 /**
  * Clients as a function makes them: each attempt has a deadline of its own, and there are few, because every write of
@@ -57,11 +58,13 @@ export function openBackbone({ dynamodb }: Clients, env: Env, tell: Observe = ()
     writerClock: new WriterClock(clock),
     heads,
     log: new Log(dynamodb, env.logTable),
+    claims: new Claims(dynamodb, env.stateTable),
     topicItems,
     topics: new TopicCache(topicItems, clock),
     readers: new ReaderMemory(),
     newReservationId: () => randomBytes(RESERVATION_ID_BYTES).toString('hex'),
     newTopicId: ulid,
+    random: Math.random,
     sleep: async (ms) => {
       await sleep(ms);
     },

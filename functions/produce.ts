@@ -1,54 +1,42 @@
 import { PartitionNotFound } from '../shared/domain/errors.ts';
 import { appendBatches } from '../shared/operations/append-batches.ts';
+import { fingerprintOfBatch, fingerprintOfRecords } from '../shared/wire/fingerprint.ts';
 import type { ApiRequest } from '../shared/wire/http-request.ts';
 import { produceAnswer, rawProduceAnswer } from '../shared/wire/produce-answer.ts';
-import { encodeShares, type PartitionShare, shareOut } from '../shared/wire/produce-batches.ts';
+import { encodeShares, shareOut } from '../shared/wire/produce-batches.ts';
 import { parseProduceCall, parseRawProduceCall } from '../shared/wire/produce-call.ts';
 import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
 import { awsBackbone, type Backbone } from './backbone.ts';
 
-/** What a test fixes. */
-export interface ProduceOptions {
-  readonly corsOrigins?: readonly string[];
-  /** 0 ≤ n < 1: where a request without keys goes. */
-  readonly random?: () => number;
-}
-
 /** Appends: JSON or NDJSON records, spread by key, or one stored batch to one partition. */
-export function produceHandler(
-  backbone: Backbone,
-  { corsOrigins, random = Math.random }: ProduceOptions = {},
-): GatewayHandler {
-  return apiHandler(() => produceRoutes(backbone, random), corsOrigins);
+export function produceHandler(backbone: Backbone, corsOrigins?: readonly string[]): GatewayHandler {
+  return apiHandler(() => produceRoutes(backbone), corsOrigins);
 }
 
-export const handler = apiHandler(() => produceRoutes(awsBackbone(), Math.random));
+export const handler = apiHandler(() => produceRoutes(awsBackbone()));
 
-function produceRoutes(backbone: Backbone, random: () => number): ApiRoutes {
+function produceRoutes(backbone: Backbone): ApiRoutes {
   return {
     'POST /v1/topics/{topic}/records': async (request: ApiRequest) => {
-      const { topic, records, json } = parseProduceCall(request);
-      const [now, spread] = [backbone.clock.now(), random()];
-      let shares = new Map<number, PartitionShare>();
-      const outcomes = await appendBatches(backbone, {
+      const { topic, records, json, idempotencyKey } = parseProduceCall(request);
+      const result = await appendBatches(backbone, {
         topic,
-        build: ({ partitions }) => {
-          shares = shareOut(records, partitions, spread);
-          return encodeShares(shares, now, json);
-        },
+        build: (placement) => encodeShares(shareOut(records, placement), placement.takenAt, json),
+        ...(idempotencyKey && { once: { key: idempotencyKey, fingerprint: fingerprintOfRecords(records) } }),
       });
-      return produceAnswer(shares, outcomes, now);
+      return produceAnswer(shareOut(records, result.placement), result);
     },
     'POST /v1/topics/{topic}/partitions/{partition}/records': async (request: ApiRequest) => {
-      const { topic, partition, batch } = parseRawProduceCall(request);
-      const outcomes = await appendBatches(backbone, {
+      const { topic, partition, batch, idempotencyKey } = parseRawProduceCall(request);
+      const result = await appendBatches(backbone, {
         topic,
         build: ({ partitions }) => {
           if (partition >= partitions) throw new PartitionNotFound(topic, partition, partitions);
           return new Map([[partition, batch]]);
         },
+        ...(idempotencyKey && { once: { key: idempotencyKey, fingerprint: fingerprintOfBatch(partition, batch) } }),
       });
-      return rawProduceAnswer(outcomes, batch.count);
+      return rawProduceAnswer(result, batch.count);
     },
   };
 }

@@ -10,6 +10,8 @@ export type ErrorCode =
   | 'record_too_large'
   | 'request_too_large'
   | 'offset_out_of_range'
+  | 'idempotency_key_reused'
+  | 'idempotency_in_progress'
   | 'throttled'
   | 'unavailable'
   | 'outcome_unknown'
@@ -163,6 +165,25 @@ export class Unavailable extends BackboneError {
 export class OutcomeUnknown extends BackboneError {
   readonly code = 'outcome_unknown';
   override readonly retryable = true;
+}
+
+/** The key stands for another request to this topic. Nothing was stored. */
+export class IdempotencyKeyReused extends BackboneError {
+  readonly code = 'idempotency_key_reused';
+  constructor() {
+    super('This Idempotency-Key was used for another request to this topic; nothing was stored');
+  }
+}
+
+/** The first request with this key is still at work: repeat it after `retryAfterMs` to get its answer. */
+export class IdempotencyInProgress extends BackboneError {
+  readonly code = 'idempotency_in_progress';
+  override readonly retryable = true;
+  override readonly data: ErrorData;
+  constructor(retryAfterMs: number) {
+    super('The first request with this Idempotency-Key is still at work');
+    this.data = { retryAfterMs };
+  }
 }
 
 /** A part of the API that this version does not have yet. Nothing was written. */

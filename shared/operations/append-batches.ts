@@ -1,69 +1,84 @@
+import type { Claim, Placement } from '../domain/claim.ts';
 import { BackboneError, OutcomeUnknown, TopicNotFound, Unavailable } from '../domain/errors.ts';
 import { settleAll } from '../domain/parallel.ts';
-import type { Batch } from '../domain/record.ts';
 import type { Reservation } from '../domain/slot.ts';
 import type { Topic } from '../domain/topic.ts';
-import { type AppendPorts, SlotAppend } from './append-slot.ts';
+import type { AppendPorts } from './append-slot.ts';
+import { ClaimedAppend, type ClaimPorts } from './claimed-append.ts';
+import {
+  type AppendRequest,
+  type AppendResult,
+  appendsOf,
+  outcomesOf,
+  type PartitionAppend,
+  type PartitionOutcome,
+} from './partition-append.ts';
 import type { TopicCache } from './topic-cache.ts';
 
 /** Times a request starts over because the topic it began with was deleted meanwhile. */
 const STARTS_MAX = 3;
 
-export interface AppendRequest {
-  /** Name of the topic. */
-  readonly topic: string;
-  /**
-   * Splits the request by partition. What it refuses (a partition that the topic does not have) is believed only of a
-   * fresh copy of the topic. @throws {BackboneError}
-   */
-  build(topic: Topic): ReadonlyMap<number, Batch>;
-}
-
-/** What became of one partition's batch. */
-export type PartitionOutcome =
-  | { readonly partition: number; readonly baseOffset: number; readonly appendedAt: number }
-  | { readonly partition: number; readonly error: BackboneError };
+export type RequestPorts = AppendPorts &
+  ClaimPorts & {
+    readonly topics: TopicCache;
+    /** 0 ≤ n < 1. */
+    random(): number;
+  };
 
 /**
- * Appends one batch to each partition that the request names: two sequential round trips. Every partition is reserved
- * before the first is filled, so a request that cannot be reserved as a whole stores nothing.
+ * Appends one batch to each partition that the request names. Every partition is reserved before the first is filled,
+ * so a request that cannot be reserved as a whole stores nothing. Two sequential round trips, three with a key.
  *
- * @returns one outcome a partition, at least one of them stored
  * @throws {BackboneError} when no partition was stored: `Throttled` and `Unavailable` say so, `OutcomeUnknown` does not
  */
-export async function appendBatches(
-  ports: AppendPorts & { readonly topics: TopicCache },
-  request: AppendRequest,
-): Promise<PartitionOutcome[]> {
+export async function appendBatches(ports: RequestPorts, request: AppendRequest): Promise<AppendResult> {
   for (let starts = 0; starts < STARTS_MAX; starts++) {
-    const { topic, batches } = await plan(ports.topics, request);
-    const appends = [...batches].map(([partition, batch]) => ({
-      partition,
-      batch,
-      slot: new SlotAppend(ports, topic, partition),
-    }));
-    const reservations = await reserveAll(appends, topic);
-    if (reservations !== undefined) return fillAll(appends, reservations, ports);
-    // Every head is closed: this incarnation was deleted. Nothing is reserved, so the request may begin again.
-    ports.topics.drop(topic.name);
+    const { topic, placement, batches } = await plan(ports, request);
+    const appends = appendsOf(ports, topic, batches);
+    const claimed = request.once && new ClaimedAppend(ports, topic, request.once, request.build);
+    const { found, reservations } = await findBeside(
+      claimed?.find() ?? Promise.resolve(undefined),
+      reserveAll(appends, topic),
+      appends,
+    );
+    if (reservations === undefined) {
+      // Every head is closed: this incarnation was deleted. Nothing is reserved, so the request may begin again.
+      ports.topics.drop(topic.name);
+      continue;
+    }
+    const result =
+      claimed === undefined
+        ? await fillAll(appends, reservations, placement)
+        : await claimed.run(appends, reservations, placement, found);
+    refuseWhenNothingIsStored(result.outcomes);
+    return result;
   }
   throw new Unavailable(`Topic '${request.topic}' is being deleted and made again; nothing was stored`);
 }
 
-interface PartitionAppend {
-  readonly partition: number;
-  readonly batch: Batch;
-  readonly slot: SlotAppend;
+async function fillAll(
+  appends: readonly PartitionAppend[],
+  reservations: readonly Reservation[],
+  placement: Placement,
+): Promise<AppendResult> {
+  const outcomes = await outcomesOf(appends, ({ slot, batch }, i) => slot.fill(reservations[i]!, batch));
+  return { placement, outcomes, duplicate: false };
 }
 
-async function plan(topics: TopicCache, request: AppendRequest) {
+async function plan({ topics, random, writerClock }: RequestPorts, request: AppendRequest) {
+  const chance = random();
+  const takenAt = writerClock.now();
+  const layOut = (topic: Topic) => {
+    const { partitions } = topic;
+    const placement = { partitions, keyless: Math.floor(chance * partitions), takenAt };
+    return { topic, placement, batches: request.build(placement) };
+  };
   const copy = await topics.get(request.topic);
   try {
-    return { topic: copy, batches: request.build(copy) };
+    return layOut(copy);
   } catch (error) {
     if (!(error instanceof BackboneError)) throw error;
-    const topic = await topics.fresh(request.topic);
-    return { topic, batches: request.build(topic) };
+    return layOut(await topics.fresh(request.topic));
   }
 }
 
@@ -73,32 +88,39 @@ async function reserveAll(appends: readonly PartitionAppend[], topic: Topic): Pr
   const reserved = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined));
   if (reserved.every((reservation) => reservation !== undefined)) return reserved;
 
+  await abandonAll(appends, reserved);
   const failed = results.find((result) => result.status === 'rejected');
-  const standing = appends.flatMap(({ slot }, i) => (reserved[i] === undefined ? [] : [{ slot, held: reserved[i] }]));
-  await settleAll(standing, ({ slot, held }) => slot.abandon(held));
   if (failed !== undefined) throw failed.reason;
-  if (standing.length > 0) throw new TopicNotFound(topic.name);
+  if (reserved.some((reservation) => reservation !== undefined)) throw new TopicNotFound(topic.name);
   return undefined;
 }
 
-async function fillAll(
+async function abandonAll(
   appends: readonly PartitionAppend[],
-  reservations: readonly Reservation[],
-  { observe }: AppendPorts,
-): Promise<PartitionOutcome[]> {
-  const pairs = appends.map((append, i) => ({ ...append, reservation: reservations[i]! }));
-  const results = await settleAll(pairs, ({ slot, reservation, batch }) => slot.fill(reservation, batch));
-  const outcomes = results.map((result, i): PartitionOutcome => {
-    const { partition, batch, slot } = appends[i]!;
-    if (result.status === 'rejected') {
-      if (!(result.reason instanceof BackboneError)) throw result.reason;
-      return { partition, error: result.reason };
-    }
-    observe({ kind: 'records_appended', log: slot.log, count: batch.count });
-    return { partition, baseOffset: result.value.base, appendedAt: result.value.time };
+  reserved: readonly (Reservation | undefined)[],
+): Promise<void> {
+  await settleAll([...appends.entries()], async ([i, { slot }]) => {
+    const reservation = reserved[i];
+    if (reservation !== undefined) await slot.abandon(reservation);
   });
+}
+
+/** Finds the claim while the reservations are made. If it cannot be read, they are given up. */
+async function findBeside(
+  finding: Promise<Claim | undefined>,
+  reserving: Promise<Reservation[] | undefined>,
+  appends: readonly PartitionAppend[],
+): Promise<{ readonly found: Claim | undefined; readonly reservations: Reservation[] | undefined }> {
+  const [claim, reserved] = await Promise.allSettled([finding, reserving]);
+  if (reserved.status === 'rejected') throw reserved.reason;
+  if (claim.status === 'fulfilled') return { found: claim.value, reservations: reserved.value };
+  await abandonAll(appends, reserved.value ?? []);
+  throw claim.reason;
+}
+
+/** Nothing known to be stored is a refusal of the whole; one unknown outcome makes the whole unknown. */
+function refuseWhenNothingIsStored(outcomes: readonly PartitionOutcome[]): void {
   const errors = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome.error] : []));
-  if (errors.length < outcomes.length) return outcomes;
-  // Nothing is known to be stored. One partition whose outcome is unknown makes the request's unknown.
+  if (errors.length < outcomes.length) return;
   throw errors.find((error) => error instanceof OutcomeUnknown) ?? errors[0]!;
 }

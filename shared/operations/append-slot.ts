@@ -66,16 +66,25 @@ export class SlotAppend {
   /**
    * Stores the batch at `reservation`, or, where that proves impossible, at a later one.
    *
+   * @param beforeMove called with every later reservation before it is filled; what it throws ends the append, after
+   *   that reservation was abandoned
    * @returns the reservation that holds it
    * @throws {Throttled | Unavailable | TopicNotFound} nothing is stored; {OutcomeUnknown}; {StrangerInSlot}
    */
-  async fill(reservation: Reservation, batch: Batch): Promise<Reservation> {
+  async fill(
+    reservation: Reservation,
+    batch: Batch,
+    beforeMove: (from: Reservation, to: Reservation) => Promise<void> = async () => {},
+  ): Promise<Reservation> {
     let current = reservation;
     let fences = 0;
     let late = 0;
     for (;;) {
       const outcome = await this.#fillOnce(current, batch);
-      if (outcome === 'stored') return current;
+      if (outcome === 'stored') {
+        this.#ports.observe({ kind: 'records_appended', log: this.log, count: batch.count });
+        return current;
+      }
       if (outcome === 'fenced' && ++fences === FENCES_MAX) {
         throw new Unavailable(`The append was overtaken ${FENCES_MAX} times; nothing was stored`);
       }
@@ -84,6 +93,12 @@ export class SlotAppend {
       }
       const next = await this.reserve(batch.count);
       if (next === undefined) throw new TopicNotFound(this.#topic.name);
+      try {
+        await beforeMove(current, next);
+      } catch (error) {
+        await this.abandon(next);
+        throw error;
+      }
       current = next;
     }
   }

@@ -15,6 +15,8 @@ import type { PartitionId } from '../domain/topic.ts';
  *                                                                without topic
  * State  head           pk=head#<topicId>.<partition>, sk=head   partition      yes      v next r0…r7 logStart settled
  *                                                                                        closed?
+ * State  claim          pk=claim#<topicId>#<key digest>,         idempotency    pins     v claim expiresAt
+ *                       sk=claim                                 key
  *
  * Topic names contain neither `#` nor control characters (`domain/topic-name.ts`), topic ids are ULIDs.
  */
@@ -52,6 +54,11 @@ export function headKey(partition: PartitionId): StateKey {
 export function parseHeadKey({ pk, sk }: StateKey): PartitionId {
   if (!pk.startsWith(HEAD) || sk !== 'head') throw new Error(`'${pk}', '${sk}' is not the key of a head`);
   return parseLogKey(pk.slice(HEAD.length));
+}
+
+/** @param keyDigest SHA-256 of the idempotency key in base64url: no user text enters a key */
+export function claimKey(topicId: string, keyDigest: string): StateKey {
+  return { pk: `claim#${topicId}#${keyDigest}`, sk: 'claim' };
 }
 
 /** Partition key of all live topics, sorted by name. */

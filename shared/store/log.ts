@@ -108,6 +108,19 @@ export class Log {
     return { slots: (Items ?? []).map(readSlot), more: LastEvaluatedKey !== undefined };
   }
 
+  /** Reads one slot by its key, strongly consistent, in outline. @throws {Throttled | Unavailable} */
+  async find(partition: PartitionId, last: number): Promise<Slot | undefined> {
+    const command = new GetItemCommand({
+      TableName: this.#table,
+      Key: this.#key(partition, last),
+      ProjectionExpression: OUTLINE,
+      ExpressionAttributeNames: OUTLINE_NAMES,
+      ConsistentRead: true,
+    });
+    const { Item } = await readOutcome(this.#dynamodb.send(command));
+    return Item === undefined ? undefined : readSlot(Item);
+  }
+
   #key(partition: PartitionId, last: number): Item {
     return { log: { S: logKey(partition) }, last: { N: String(last) } };
   }

@@ -1,5 +1,6 @@
 import { SETTLE_AFTER_MS } from '../domain/limits.ts';
 import type { Reserved } from '../domain/slot.ts';
+import { type ByteCursor, readVarint, writeVarint } from '../domain/varint.ts';
 
 /*
  * One reservation, as a head's register (r0…r7) and a slot's `previous` keep it. All numbers are unsigned LEB128
@@ -55,12 +56,7 @@ function write(bytes: number[], { count, time, expiresAt, settleMs }: Reserved, 
   writeVarint(bytes, settleMs === SETTLE_AFTER_MS ? 0 : settleMs);
 }
 
-interface Cursor {
-  readonly bytes: Uint8Array;
-  offset: number;
-}
-
-function read(cursor: Cursor, reference: number): Reserved {
+function read(cursor: ByteCursor, reference: number): Reserved {
   const count = readVarint(cursor);
   const zigzag = readVarint(cursor);
   const time = reference - (zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2);
@@ -72,21 +68,4 @@ function read(cursor: Cursor, reference: number): Reserved {
     expiresAt: lifetime === 0 ? 0 : lifetime - 1 + Math.floor(time / 1_000),
     settleMs: settleMs === 0 ? SETTLE_AFTER_MS : settleMs,
   };
-}
-
-// Numbers reach 2^53, so shifts and masks of 32 bits will not do.
-function writeVarint(bytes: number[], value: number): void {
-  let rest = value;
-  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) + 128);
-  bytes.push(rest);
-}
-
-function readVarint(cursor: Cursor): number {
-  let value = 0;
-  for (let factor = 1; ; factor *= 128) {
-    const byte = cursor.bytes[cursor.offset++];
-    if (byte === undefined || factor > 2 ** 49) throw new Error('a reservation list ends in the middle of a number');
-    value += (byte % 128) * factor;
-    if (byte < 128) return value;
-  }
 }

@@ -11,10 +11,12 @@ export const STATUS = {
   partition_not_found: 404,
   method_not_allowed: 405,
   partitions_cannot_shrink: 409,
+  idempotency_in_progress: 409,
   record_too_large: 413,
   request_too_large: 413,
   unsupported_media_type: 415,
   offset_out_of_range: 416,
+  idempotency_key_reused: 422,
   throttled: 429,
   internal: 500,
   not_implemented: 501,
@@ -41,6 +43,11 @@ export function codeOf(error: unknown): ErrorCode {
   return error instanceof BackboneError ? error.code : 'internal';
 }
 
+/** A refusal in words; what went wrong inside is the log's alone. */
+export function detailOf(error: unknown): string {
+  return error instanceof BackboneError && error.code !== 'internal' ? error.message : 'Something failed inside';
+}
+
 /** Anything thrown → the answer. What is not a named refusal says nothing about itself but the request id. */
 export function problemAnswer(error: unknown, requestId: string): ApiAnswer {
   const code = codeOf(error);
@@ -50,8 +57,7 @@ export function problemAnswer(error: unknown, requestId: string): ApiAnswer {
     type: 'about:blank',
     title: STATUS_CODES[STATUS[code]]!,
     status: STATUS[code],
-    detail:
-      error instanceof BackboneError ? error.message : `Something failed inside; the log knows request ${requestId}`,
+    detail: code === 'internal' ? `Something failed inside; the log knows request ${requestId}` : detailOf(error),
     code,
     requestId,
   };

@@ -1,5 +1,7 @@
+import type { Placement } from '../domain/claim.ts';
 import type { BackboneError } from '../domain/errors.ts';
 import { type ApiAnswer, jsonAnswer } from './http-answer.ts';
+import { detailOf } from './problem.ts';
 import type { PartitionShare } from './produce-batches.ts';
 
 /** What became of one partition's records. */
@@ -7,15 +9,19 @@ type Outcome =
   | { readonly partition: number; readonly baseOffset: number }
   | { readonly partition: number; readonly error: BackboneError };
 
+interface Result {
+  readonly placement: Placement;
+  readonly outcomes: readonly Outcome[];
+  readonly duplicate: boolean;
+}
+
 /**
  * One entry per record, in the order sent: its offset, or why its partition did not store it. 200 when all are stored,
  * 207 when some are.
- * @param now epoch ms, the timestamp of records that brought none
  */
 export function produceAnswer(
   shares: ReadonlyMap<number, PartitionShare>,
-  outcomes: readonly Outcome[],
-  now: number,
+  { placement, outcomes, duplicate }: Result,
 ): ApiAnswer {
   const offsets: unknown[] = [];
   for (const outcome of outcomes) {
@@ -24,19 +30,24 @@ export function produceAnswer(
       offsets[indexes[i]!] =
         'error' in outcome
           ? { partition: outcome.partition, error: entryError(outcome.error) }
-          : { partition: outcome.partition, offset: outcome.baseOffset + i, timestamp: record.timestamp ?? now };
+          : {
+              partition: outcome.partition,
+              offset: outcome.baseOffset + i,
+              timestamp: record.timestamp ?? placement.takenAt,
+            };
     }
   }
-  return jsonAnswer({ offsets, duplicate: false }, outcomes.some((outcome) => 'error' in outcome) ? 207 : 200);
+  return jsonAnswer({ offsets, duplicate }, outcomes.some((outcome) => 'error' in outcome) ? 207 : 200);
 }
 
-function entryError({ code, message, retryable, data }: BackboneError) {
-  return { ...data, code, detail: message, retryable };
+function entryError(error: BackboneError) {
+  return { ...error.data, code: error.code, detail: detailOf(error), retryable: error.retryable };
 }
 
 /** The answer to a stored batch: where it begins. @throws what kept it from being stored */
-export function rawProduceAnswer([outcome]: readonly Outcome[], count: number): ApiAnswer {
+export function rawProduceAnswer({ outcomes, duplicate }: Result, count: number): ApiAnswer {
+  const [outcome] = outcomes;
   if (outcome === undefined) throw new Error('an append of one batch has no outcome');
   if ('error' in outcome) throw outcome.error;
-  return jsonAnswer({ partition: outcome.partition, baseOffset: outcome.baseOffset, count, duplicate: false });
+  return jsonAnswer({ partition: outcome.partition, baseOffset: outcome.baseOffset, count, duplicate });
 }

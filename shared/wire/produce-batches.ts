@@ -1,3 +1,4 @@
+import type { Placement } from '../domain/claim.ts';
 import { InvalidRequest, RecordTooLarge, RequestTooLarge } from '../domain/errors.ts';
 import { INLINE_BATCH_BYTES_MAX } from '../domain/limits.ts';
 import { partitionOf } from '../domain/partition.ts';
@@ -15,19 +16,16 @@ export interface PartitionShare {
  * Sorts a request's records by partition; within one, the order sent is kept. A record goes where it says, or where its
  * key puts it; those without either all go to one partition of this request.
  *
- * @param spread 0 ≤ spread < 1, drawn once per request: spreads requests without keys over the partitions
  * @throws {InvalidRequest} naming every record whose partition the topic does not have
  */
 export function shareOut(
   records: readonly ProducedRecord[],
-  partitions: number,
-  spread: number,
+  { partitions, keyless }: Placement,
 ): Map<number, PartitionShare> {
   refuseUnknownPartitions(records, partitions);
-  const anyPartition = Math.floor(spread * partitions);
   const shares = new Map<number, PartitionShare>();
   for (const [index, record] of records.entries()) {
-    const partition = record.partition ?? (record.key === null ? anyPartition : partitionOf(record.key, partitions));
+    const partition = record.partition ?? (record.key === null ? keyless : partitionOf(record.key, partitions));
     const share = shares.get(partition) ?? { records: [], indexes: [] };
     shares.set(partition, share);
     share.records.push(record);

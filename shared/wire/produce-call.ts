@@ -2,7 +2,7 @@ import { InvalidRequest, RequestTooLarge } from '../domain/errors.ts';
 import { INLINE_BATCH_BYTES_MAX } from '../domain/limits.ts';
 import type { Batch, ProducedRecord } from '../domain/record.ts';
 import { type ApiRequest, mediaTypeOf, partitionOfPath, topicOf } from './http-request.ts';
-import { refuseIdempotencyKey } from './idempotency-key.ts';
+import { idempotencyKeyOf } from './idempotency-key.ts';
 import { JSON_TYPE, NDJSON_TYPE, RECORD_BATCH_TYPE } from './media-type.ts';
 import { parseProduceBody } from './produce-request.ts';
 import { parseQuery } from './query.ts';
@@ -14,6 +14,7 @@ export interface ProduceCall {
   readonly records: readonly ProducedRecord[];
   /** Every value is known to be a JSON text or null. */
   readonly json: boolean;
+  readonly idempotencyKey: string | undefined;
 }
 
 /** Reads `POST …/records`, JSON or NDJSON. @throws {BackboneError} saying what is wrong with it, and where */
@@ -24,8 +25,8 @@ export function parseProduceCall(request: ApiRequest): ProduceCall {
   if (key !== undefined && mediaType !== NDJSON_TYPE) {
     throw new InvalidRequest(`'key' is for ${NDJSON_TYPE}; in JSON each record brings its own`, { parameter: 'key' });
   }
-  refuseIdempotencyKey(request);
-  return { topic, ...parseProduceBody(request.readBody(), mediaType, key) };
+  const idempotencyKey = idempotencyKeyOf(request);
+  return { topic, idempotencyKey, ...parseProduceBody(request.readBody(), mediaType, key) };
 }
 
 /** One stored batch for one partition. */
@@ -33,6 +34,7 @@ export interface RawProduceCall {
   readonly topic: string;
   readonly partition: number;
   readonly batch: Batch;
+  readonly idempotencyKey: string | undefined;
 }
 
 /** Reads `POST …/partitions/{partition}/records`: the batch is checked, and stored as it was sent. */
@@ -40,7 +42,7 @@ export function parseRawProduceCall(request: ApiRequest): RawProduceCall {
   const [topic, partition] = [topicOf(request), partitionOfPath(request)];
   parseQuery(request.rawQuery, []);
   mediaTypeOf(request, [RECORD_BATCH_TYPE]);
-  refuseIdempotencyKey(request);
+  const idempotencyKey = idempotencyKeyOf(request);
   const bytes = request.readBody();
   const { count } = checkRawBatch(bytes);
   if (bytes.length > INLINE_BATCH_BYTES_MAX) {
@@ -49,5 +51,5 @@ export function parseRawProduceCall(request: ApiRequest): RawProduceCall {
       maxBytes: INLINE_BATCH_BYTES_MAX,
     });
   }
-  return { topic, partition, batch: { count, bytes, json: false } };
+  return { topic, partition, idempotencyKey, batch: { count, bytes, json: false } };
 }

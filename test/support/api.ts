@@ -36,9 +36,9 @@ export async function openApi({ corsOrigins = [], random }: ApiOptions = {}): Pr
   const config = tables.aws.clientConfig();
   const faults = new FaultHandler(config.requestHandler);
   const dynamodb = new DynamoDBClient({ ...config, requestHandler: faults, maxAttempts: 1 });
-  const backbone = openBackbone({ dynamodb }, tables);
+  const backbone = { ...openBackbone({ dynamodb }, tables), ...(random && { random }) };
   const handlers = {
-    produce: produceHandler(backbone, { corsOrigins, ...(random && { random }) }),
+    produce: produceHandler(backbone, corsOrigins),
     fetch: fetchHandler(backbone, corsOrigins),
     topics: topicsHandler(backbone, corsOrigins),
   };

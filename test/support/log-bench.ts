@@ -69,10 +69,11 @@ export async function makeTopic(host: Host, name: string, settings: TopicSetting
 
 /** Appends to one partition. @returns the base offset */
 export async function append(host: Host, topic: string, name: string, count = 1, partition = 0): Promise<number> {
-  const [outcome] = await appendBatches(host.backbone, {
+  const { outcomes } = await appendBatches(host.backbone, {
     topic,
     build: () => new Map([[partition, batchOf(name, count)]]),
   });
+  const [outcome] = outcomes;
   if (outcome === undefined || 'error' in outcome) throw outcome?.error ?? new Error('no outcome');
   return outcome.baseOffset;
 }

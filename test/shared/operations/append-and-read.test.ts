@@ -143,7 +143,7 @@ describe('appending', () => {
       build: () => new Map([0, 1, 2].map((partition) => [partition, batchOf(`p${partition}`)])),
     };
     const stored = await appendBatches(host.backbone, request);
-    expect(stored.map((outcome) => outcome.partition)).toEqual([0, 1, 2]);
+    expect(stored.outcomes.map((outcome) => outcome.partition)).toEqual([0, 1, 2]);
     host.faults.next('UpdateItem', 'throttle', 3, '.1"');
     await expect(appendBatches(host.backbone, request)).rejects.toBeInstanceOf(Throttled);
     for (const partition of [0, 1, 2]) {
@@ -156,7 +156,7 @@ describe('appending', () => {
     const writer = bench.host();
     const request = { topic, build: () => new Map([0, 1].map((partition) => [partition, batchOf(`p${partition}`)])) };
     writer.faults.next('PutItem', 'throttle', 12, '.1"');
-    const outcomes = await appendBatches(writer.backbone, request);
+    const { outcomes } = await appendBatches(writer.backbone, request);
     expect(outcomes).toMatchObject([
       { partition: 0, baseOffset: 0 },
       { partition: 1, error: { code: 'throttled', retryable: true } },

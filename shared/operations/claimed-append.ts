@@ -1,0 +1,258 @@
+import { type Claim, claimExpiry, movePin, type Pin, type Placement, pinOf } from '../domain/claim.ts';
+import type { Clock } from '../domain/clock.ts';
+import {
+  IdempotencyInProgress,
+  IdempotencyKeyReused,
+  OutcomeUnknown,
+  StrangerInSlot,
+  TopicNotFound,
+  Unavailable,
+} from '../domain/errors.ts';
+import { FILL_DEADLINE_MS, RETENTION_FOREVER } from '../domain/limits.ts';
+import { settleAll } from '../domain/parallel.ts';
+import type { Reservation, Slot } from '../domain/slot.ts';
+import type { PartitionId, Topic } from '../domain/topic.ts';
+import { WriteFailed } from '../domain/write-failed.ts';
+import type { AppendPorts } from './append-slot.ts';
+import {
+  type AppendRequest,
+  type AppendResult,
+  appendsOf,
+  outcomesOf,
+  type PartitionAppend,
+} from './partition-append.ts';
+
+/** Times that one partition's pin, or one claim, is found to have been changed by others before the request gives up. */
+const MOVES_MAX = 8;
+
+export interface ClaimPorts {
+  readonly claims: {
+    /** A live claim. */
+    read(topicId: string, key: string, now: number): Promise<Claim | undefined>;
+    /** @returns the live claim that was there first */
+    make(topicId: string, key: string, claim: Claim, now: number): Promise<Claim | undefined>;
+    /** @returns false when it is no longer `from` */
+    replace(topicId: string, key: string, from: Claim, to: Claim): Promise<boolean>;
+  };
+  readonly log: {
+    find(p: PartitionId, last: number): Promise<Slot | undefined>;
+  };
+  readonly clock: Clock;
+}
+
+/** Somebody else has moved the pin that this request wanted to move. */
+class ClaimMoved extends Error {}
+
+/**
+ * An append that happens once, whoever repeats it. The claim pins the slots; nobody fills a slot but the append that
+ * reserved it. A second caller voids what the first one left, moves the pin to a reservation of its own, then fills.
+ */
+export class ClaimedAppend {
+  readonly #ports: AppendPorts & ClaimPorts;
+  readonly #topic: Topic;
+  readonly #once: NonNullable<AppendRequest['once']>;
+  readonly #build: AppendRequest['build'];
+  /** The claim as this request last knew it. */
+  #claim: Claim | undefined;
+  /** Own reservations that no pin points to, by partition. */
+  readonly #spare = new Map<number, Reservation>();
+  #moving: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    ports: AppendPorts & ClaimPorts,
+    topic: Topic,
+    once: NonNullable<AppendRequest['once']>,
+    build: AppendRequest['build'],
+  ) {
+    this.#ports = ports;
+    this.#topic = topic;
+    this.#once = once;
+    this.#build = build;
+  }
+
+  /** @throws {Throttled | Unavailable} */
+  find(): Promise<Claim | undefined> {
+    return this.#ports.claims.read(this.#topic.id, this.#once.key, this.#ports.clock.now());
+  }
+
+  /**
+   * @param found the claim that was there when the reservations were made
+   * @throws {IdempotencyKeyReused | IdempotencyInProgress | Throttled | Unavailable} nothing was stored by this call
+   */
+  async run(
+    appends: readonly PartitionAppend[],
+    reservations: readonly Reservation[],
+    placement: Placement,
+    found: Claim | undefined,
+  ): Promise<AppendResult> {
+    for (const [i, { partition }] of appends.entries()) this.#spare.set(partition, reservations[i]!);
+    try {
+      const first = found ?? (await this.#make(appends, reservations, placement));
+      if (first !== undefined) return await this.#follow(first);
+      this.#spare.clear();
+      const outcomes = await outcomesOf(appends, (append, i) => this.#fill(append, reservations[i]!));
+      return { placement, outcomes, duplicate: false };
+    } finally {
+      // Last, before the answer: until the pinned slots were certain, a spare one might have been needed.
+      const slots = new Map(appends.map(({ partition, slot }) => [partition, slot]));
+      await settleAll([...this.#spare], async ([partition, spare]) => slots.get(partition)?.abandon(spare));
+    }
+  }
+
+  /** @returns the claim that was there first, undefined when this request's holds */
+  async #make(
+    appends: readonly PartitionAppend[],
+    reservations: readonly Reservation[],
+    placement: Placement,
+  ): Promise<Claim | undefined> {
+    const now = this.#ports.clock.now();
+    const claim = {
+      fingerprint: this.#once.fingerprint,
+      placement,
+      pins: appends.map(({ partition }, i) => toPin(partition, reservations[i]!)),
+      expiresAt: claimExpiry(this.#topic.retentionMs, now),
+    };
+    try {
+      const there = await this.#ports.claims.make(this.#topic.id, this.#once.key, claim, now);
+      if (there === undefined) this.#claim = claim;
+      return there;
+    } catch (error) {
+      throw error instanceof WriteFailed ? notClaimed(error) : error;
+    }
+  }
+
+  /** Answers what the claim stands for, and completes what is missing. */
+  async #follow(claim: Claim): Promise<AppendResult> {
+    if (claim.fingerprint !== this.#once.fingerprint) throw new IdempotencyKeyReused();
+    this.#claim = claim;
+    const appends = appendsOf(this.#ports, this.#topic, this.#build(claim.placement));
+    await this.#refuseInProgress(claim);
+    const outcomes = await outcomesOf(appends, (append) => this.#complete(append));
+    return { placement: claim.placement, outcomes, duplicate: true };
+  }
+
+  async #refuseInProgress({ pins }: Claim): Promise<void> {
+    const looks = await settleAll(pins, async (pin) => {
+      if (this.#ageOf(pin) > FILL_DEADLINE_MS) return false;
+      return (await this.#find(pin)) === undefined;
+    });
+    const failed = looks.find((look) => look.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+    if (looks.some((look) => look.status === 'fulfilled' && look.value))
+      throw new IdempotencyInProgress(FILL_DEADLINE_MS);
+  }
+
+  /** Makes sure that one partition's pin is filled. */
+  async #complete(append: PartitionAppend): Promise<{ readonly base: number; readonly time: number }> {
+    for (let moves = 0; moves < MOVES_MAX; moves++) {
+      const pin = pinOf(this.#claim!, append.partition);
+      if (await this.#isStored(pin)) return pin;
+      const spare = this.#spare.get(append.partition);
+      const own = spare?.count === pin.count ? spare : await append.slot.reserve(pin.count);
+      if (own === undefined) throw new TopicNotFound(this.#topic.name);
+      if (own === spare) this.#spare.delete(append.partition);
+      try {
+        await this.#move(append.partition, pin.id, own);
+      } catch (error) {
+        await append.slot.abandon(own);
+        if (error instanceof ClaimMoved) continue;
+        throw error;
+      }
+      return this.#fill(append, own);
+    }
+    throw new Unavailable('Others with the same Idempotency-Key were faster every time; repeat the request');
+  }
+
+  /** Fills a reservation that the claim pins; where it is fenced, the pin moves before the next one is filled. */
+  async #fill(append: PartitionAppend, own: Reservation): Promise<{ readonly base: number; readonly time: number }> {
+    try {
+      return await append.slot.fill(own, append.batch, (from, to) => this.#move(append.partition, from.id, to));
+    } catch (error) {
+      if (error instanceof ClaimMoved) return this.#complete(append);
+      throw error;
+    }
+  }
+
+  /** Whether the pin's slot holds its batch. If it holds nothing, it does not any more: it is void after this. */
+  async #isStored(pin: Pin): Promise<boolean> {
+    const { retentionMs } = this.#topic;
+    const slot = (await this.#find(pin)) ?? (await this.#void(pin));
+    if (slot?.kind === 'batch') {
+      if (slot.append === pin.id) return true;
+      throw new StrangerInSlot(`${this.#topic.id}.${pin.partition}`, lastOf(pin), pin.id, slot.append);
+    }
+    // A slot that is void now may have been filled and deleted before, once half its retention has passed.
+    if (retentionMs !== RETENTION_FOREVER && this.#ageOf(pin) > retentionMs / 2) throw unknown();
+    return false;
+  }
+
+  async #void(pin: Pin): Promise<Slot | undefined> {
+    const order = { last: lastOf(pin), count: pin.count, previous: [], reservedBy: pin.time };
+    const now = this.#ports.clock.now();
+    try {
+      return await this.#ports.log.putVoid(this.#partition(pin), order, now, this.#topic.retentionMs);
+    } catch (error) {
+      throw error instanceof WriteFailed ? unknown(error) : error;
+    }
+  }
+
+  /** Moves one pin by compare-and-set. One at a time: the claim is replaced as a whole. */
+  #move(partition: number, fromId: string, to: Reservation): Promise<void> {
+    const moved = this.#moving.then(() => this.#moveNow(partition, fromId, to));
+    this.#moving = moved.catch(() => {});
+    return moved;
+  }
+
+  async #moveNow(partition: number, fromId: string, to: Reservation): Promise<void> {
+    const { topic, key } = { topic: this.#topic.id, key: this.#once.key };
+    for (let moves = 0; moves < MOVES_MAX; moves++) {
+      const claim = this.#claim!;
+      if (pinOf(claim, partition).id !== fromId) throw new ClaimMoved();
+      const next = movePin(claim, toPin(partition, to));
+      try {
+        if (await this.#ports.claims.replace(topic, key, claim, next)) {
+          this.#claim = next;
+          return;
+        }
+      } catch (error) {
+        throw error instanceof WriteFailed ? notClaimed(error) : error;
+      }
+      this.#claim = await this.find();
+      // It has died meanwhile: what a later request with this key does is none of this one's business.
+      if (this.#claim?.fingerprint !== claim.fingerprint) throw unknown();
+      if (pinOf(this.#claim, partition).id === to.id) return;
+    }
+    throw new Unavailable('The Idempotency-Key is being used by too many requests at a time; repeat the request');
+  }
+
+  #find(pin: Pin): Promise<Slot | undefined> {
+    return this.#ports.log.find(this.#partition(pin), lastOf(pin));
+  }
+
+  #partition({ partition }: Pin): PartitionId {
+    return { topicId: this.#topic.id, partition };
+  }
+
+  #ageOf({ time }: Pin): number {
+    return this.#ports.writerClock.now() - time;
+  }
+}
+
+function toPin(partition: number, { id, base, count, time }: Reservation): Pin {
+  return { partition, id, base, count, time };
+}
+
+function lastOf({ base, count }: Pin): number {
+  return base + count - 1;
+}
+
+/** The claim, or the pin's move, is not certain; what it would point to has not been filled and will be voided. */
+function notClaimed(failure: WriteFailed): Unavailable {
+  return new Unavailable('The Idempotency-Key could not be stored; nothing was appended', 1_000, { cause: failure });
+}
+
+function unknown(cause?: Error): OutcomeUnknown {
+  return new OutcomeUnknown('Whether the records were stored could not be found out; repeat with the same key', {
+    cause,
+  });
+}

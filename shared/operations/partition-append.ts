@@ -1,0 +1,63 @@
+import type { Placement } from '../domain/claim.ts';
+import { BackboneError } from '../domain/errors.ts';
+import { settleAll } from '../domain/parallel.ts';
+import type { Batch } from '../domain/record.ts';
+import type { Topic } from '../domain/topic.ts';
+import { type AppendPorts, SlotAppend } from './append-slot.ts';
+
+export interface AppendRequest {
+  /** Name of the topic. */
+  readonly topic: string;
+  /**
+   * Lays the request out: the same placement always gives the same batches. What it refuses (a partition that the topic
+   * does not have) is believed only of a fresh copy of the topic. @throws {BackboneError}
+   */
+  build(placement: Placement): ReadonlyMap<number, Batch>;
+  /** Makes the append happen once. */
+  readonly once?: {
+    readonly key: string;
+    /** SHA-256 of the canonical request, in hex. */
+    readonly fingerprint: string;
+  };
+}
+
+/** What became of one partition's batch. */
+export type PartitionOutcome =
+  | { readonly partition: number; readonly baseOffset: number; readonly appendedAt: number }
+  | { readonly partition: number; readonly error: BackboneError };
+
+export interface AppendResult {
+  readonly placement: Placement;
+  /** At least one of them stored. */
+  readonly outcomes: readonly PartitionOutcome[];
+  /** The request had been made before: these are the offsets of then. */
+  readonly duplicate: boolean;
+}
+
+/** One partition of a request. */
+export interface PartitionAppend {
+  readonly partition: number;
+  readonly batch: Batch;
+  readonly slot: SlotAppend;
+}
+
+export function appendsOf(ports: AppendPorts, topic: Topic, batches: ReadonlyMap<number, Batch>): PartitionAppend[] {
+  const ascending = [...batches].toSorted(([a], [b]) => a - b);
+  return ascending.map(([partition, batch]) => ({ partition, batch, slot: new SlotAppend(ports, topic, partition) }));
+}
+
+/** Does `act` for every partition, and tells what became of each. @throws what is no refusal: a bug or an outage */
+export async function outcomesOf(
+  appends: readonly PartitionAppend[],
+  act: (append: PartitionAppend, index: number) => Promise<{ readonly base: number; readonly time: number }>,
+): Promise<PartitionOutcome[]> {
+  const results = await settleAll([...appends.entries()], ([index, append]) => act(append, index));
+  return results.map((result, i): PartitionOutcome => {
+    const { partition } = appends[i]!;
+    if (result.status === 'fulfilled') {
+      return { partition, baseOffset: result.value.base, appendedAt: result.value.time };
+    }
+    if (!(result.reason instanceof BackboneError)) throw result.reason;
+    return { partition, error: result.reason };
+  });
+}

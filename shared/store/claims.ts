@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { type AttributeValue, GetItemCommand, PutItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
+import type { Claim } from '../domain/claim.ts';
+import { decodeClaim, encodeClaim } from './claim-layout.ts';
+import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
+import { claimKey, LAYOUT_VERSION } from './keys.ts';
+
+type Item = Record<string, AttributeValue>;
+
+/** What `Idempotency-Key`s stand for, in the State table: one item per topic id and key. */
+export class Claims {
+  readonly #dynamodb: DynamoDB;
+  readonly #table: string;
+
+  constructor(dynamodb: DynamoDB, table: string) {
+    this.#dynamodb = dynamodb;
+    this.#table = table;
+  }
+
+  /** Reads a live claim, strongly consistent. @param now epoch ms @throws {Throttled | Unavailable} */
+  async read(topicId: string, key: string, now: number): Promise<Claim | undefined> {
+    const command = new GetItemCommand({ TableName: this.#table, Key: itemKey(topicId, key), ConsistentRead: true });
+    const { Item } = await readOutcome(this.#dynamodb.send(command));
+    const claim = Item === undefined ? undefined : toClaim(Item);
+    return claim !== undefined && isLive(claim, now) ? claim : undefined;
+  }
+
+  /**
+   * Makes a claim, unless a live one is there: ⌈KB⌉ write units.
+   *
+   * @returns the claim that was there first, undefined when this one holds. One that pins the same reservations is this
+   *   one: a retry met what its own first attempt had written.
+   * @throws {WriteFailed}
+   */
+  async make(topicId: string, key: string, claim: Claim, now: number): Promise<Claim | undefined> {
+    const bytes = encodeClaim(claim);
+    const command = new PutItemCommand({
+      TableName: this.#table,
+      Item: {
+        ...itemKey(topicId, key),
+        v: { N: LAYOUT_VERSION },
+        claim: { B: bytes },
+        expiresAt: { N: String(claim.expiresAt) },
+      },
+      ConditionExpression: 'attribute_not_exists(pk) OR expiresAt <= :now',
+      ExpressionAttributeValues: { ':now': { N: String(Math.floor(now / 1_000)) } },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    try {
+      await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+      return undefined;
+    } catch (error) {
+      if (!isConditionFailed(error)) throw error;
+      const item = error.Item;
+      if (item === undefined) throw WriteAttempts.vanished(error);
+      return Buffer.from(bytes).equals(Buffer.from(bytesOf(item))) ? undefined : toClaim(item);
+    }
+  }
+
+  /**
+   * Replaces a claim by compare-and-set, keeping its expiry.
+   *
+   * @returns false when it is no longer `from`, unless it is `to` already. @throws {WriteFailed}
+   */
+  async replace(topicId: string, key: string, from: Claim, to: Claim): Promise<boolean> {
+    const bytes = encodeClaim(to);
+    const command = new UpdateItemCommand({
+      TableName: this.#table,
+      Key: itemKey(topicId, key),
+      UpdateExpression: 'SET claim = :to',
+      ConditionExpression: 'claim = :from AND expiresAt = :expiresAt',
+      ExpressionAttributeValues: {
+        ':from': { B: encodeClaim(from) },
+        ':to': { B: bytes },
+        ':expiresAt': { N: String(from.expiresAt) },
+      },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    try {
+      await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+      return true;
+    } catch (error) {
+      if (!isConditionFailed(error)) throw error;
+      return error.Item !== undefined && Buffer.from(bytes).equals(Buffer.from(bytesOf(error.Item)));
+    }
+  }
+}
+
+/** A claim dies by the clock; its deletion may come days later. */
+function isLive(claim: Claim, now: number): boolean {
+  return claim.expiresAt > Math.floor(now / 1_000);
+}
+
+/** The key is the caller's text: only its digest enters the item's key. */
+function itemKey(topicId: string, key: string): Item {
+  const { pk, sk } = claimKey(topicId, createHash('sha256').update(key).digest('base64url'));
+  return { pk: { S: pk }, sk: { S: sk } };
+}
+
+function bytesOf(item: Item): Uint8Array {
+  const bytes = item.claim?.B;
+  if (bytes === undefined) throw new Error(`item ${item.pk?.S} holds no claim`);
+  return bytes;
+}
+
+function toClaim(item: Item): Claim {
+  return { ...decodeClaim(bytesOf(item)), expiresAt: Number(item.expiresAt?.N) };
+}
