@@ -25,7 +25,11 @@ const claims = fc.record({
 
 describe('a claim', () => {
   it('comes back as it was stored', () => {
-    fc.assert(fc.property(claims, (claim) => expect(decodeClaim(encodeClaim(claim))).toEqual(claim)));
+    fc.assert(
+      fc.property(claims, (claim) => {
+        expect(decodeClaim(encodeClaim(claim))).toEqual(claim);
+      }),
+    );
   });
 
   it('is refused when it ends too early', () => {
