@@ -7,8 +7,12 @@ import type { PartitionId } from '../domain/topic.ts';
  * -----  -------------  ---------------------------------------  -------------  -------  ----------------------------------
  * Log    slot (batch)   log=<topicId>.<partition>, last=<N>      append         never    v count batch json? at append
  *                                                                                        previous expiresAt?
+ * Log    slot (spilled) the same                                 append         never    as a batch's, but spill instead of batch
  * Log    slot (void)    the same                                 settled gap    never    v count void at reservedBy previous
  *                                                                                        expiresAt
+ * Log    intent         log=<topicId>.<partition>#spill,         upload of a    never    v at expiresAt
+ *                       last=<N> of the slot                     spilled batch
+ * Log    upload         log=<topicId>#upload.<uploadId>, last=0  upload         never    v at expiresAt
  * State  topic          pk=topics, sk=<topic name>               live topic     yes      v id partitions retentionMs
  *                                                                                        createdAt hiddenUntil
  * State  leftover       pk=leftovers, sk=<topicId>               incarnation    yes      v name partitions at deleted?
@@ -17,6 +21,8 @@ import type { PartitionId } from '../domain/topic.ts';
  *                                                                                        closed?
  * State  claim          pk=claim#<topicId>#<key digest>,         idempotency    pins     v claim expiresAt
  *                       sk=claim                                 key
+ * bucket object         <topicId>/<partition>/<last, 16 digits>  spilled batch  never    the batch's bytes
+ * bucket object         uploads/<topicId>/<uploadId>             upload         never    the payload's bytes
  *
  * Topic names contain neither `#` nor control characters (`domain/topic-name.ts`), topic ids are ULIDs.
  */
@@ -31,6 +37,39 @@ export function parseLogKey(key: string): PartitionId {
   const match = /^([0-9A-HJKMNP-TV-Z]{26})\.(0|[1-9][0-9]{0,3})$/.exec(key);
   if (match === null) throw new Error(`'${key}' is not the key of a partition's log`);
   return { topicId: match[1]!, partition: Number(match[2]) };
+}
+
+/** What an item of the Log table is, as its key alone tells: all that the table's stream says of one that is gone. */
+export type LogItemKey =
+  | ({ readonly kind: 'slot' | 'intent'; readonly last: number } & PartitionId)
+  | { readonly kind: 'upload'; readonly topicId: string; readonly uploadId: string };
+
+/** Partition key of the intents of one partition: each stands for an object that is, or may be, under its slot's key. */
+export function intentKey(partition: PartitionId): string {
+  return `${logKey(partition)}${INTENT}`;
+}
+
+/** Partition key of one upload. */
+export function uploadLogKey(topicId: string, uploadId: string): string {
+  return `${topicId}${UPLOAD}${uploadId}`;
+}
+
+/** @throws {Error} when it is not the key of an item of the Log table */
+export function parseLogItemKey(log: string, last: number): LogItemKey {
+  const upload = /^([0-9A-HJKMNP-TV-Z]{26})#upload\.([0-9A-HJKMNP-TV-Z]{26})$/.exec(log);
+  if (upload !== null) return { kind: 'upload', topicId: upload[1]!, uploadId: upload[2]! };
+  if (log.endsWith(INTENT)) return { kind: 'intent', last, ...parseLogKey(log.slice(0, -INTENT.length)) };
+  return { kind: 'slot', last, ...parseLogKey(log) };
+}
+
+/** Key of a spilled batch's object: it follows from its slot's key, so whoever sees a slot go can delete the object. */
+export function batchObjectKey({ topicId, partition }: PartitionId, last: number): string {
+  return `${topicId}/${partition}/${String(last).padStart(OFFSET_DIGITS, '0')}`;
+}
+
+/** Key of an uploaded payload's object. */
+export function uploadObjectKey(topicId: string, uploadId: string): string {
+  return `uploads/${topicId}/${uploadId}`;
 }
 
 export interface StateKey {
@@ -66,6 +105,10 @@ export const TOPICS = 'topics';
 /** Partition key of incarnations that are being made or removed, sorted by id. */
 export const LEFTOVERS = 'leftovers';
 const HEAD = 'head#';
+const INTENT = '#spill';
+const UPLOAD = '#upload.';
+/** 2^53 − 1 has 16 digits. */
+const OFFSET_DIGITS = 16;
 
 /** Version of every stored layout, in attribute `v`. */
 export const LAYOUT_VERSION = '1';

@@ -1,5 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { headKey, leftoverKey, logKey, parseHeadKey, parseLogKey, topicKey } from '../../../shared/store/keys.ts';
+import {
+  batchObjectKey,
+  headKey,
+  intentKey,
+  leftoverKey,
+  logKey,
+  parseHeadKey,
+  parseLogItemKey,
+  parseLogKey,
+  topicKey,
+  uploadLogKey,
+  uploadObjectKey,
+} from '../../../shared/store/keys.ts';
 
 const partition = { topicId: '01ARZ3NDEKTSV4RRFFQ69G5FAV', partition: 1_023 };
 
@@ -8,6 +20,25 @@ describe('keys', () => {
     expect(logKey(partition)).toBe('01ARZ3NDEKTSV4RRFFQ69G5FAV.1023');
     expect(parseLogKey(logKey(partition))).toEqual(partition);
     expect(parseHeadKey(headKey(partition))).toEqual(partition);
+  });
+
+  it('of items of the Log table tell what each is', () => {
+    const uploadId = '01BX5ZZKBKACTAV9WEVGEMMVRY';
+    const { topicId } = partition;
+    expect(parseLogItemKey(logKey(partition), 7)).toEqual({ kind: 'slot', last: 7, ...partition });
+    expect(parseLogItemKey(intentKey(partition), 7)).toEqual({ kind: 'intent', last: 7, ...partition });
+    expect(parseLogItemKey(uploadLogKey(topicId, uploadId), 0)).toEqual({ kind: 'upload', topicId, uploadId });
+    for (const key of ['orders', `${topicId}#upload.x`, `${topicId}.0#spill#spill`]) {
+      expect(() => parseLogItemKey(key, 0)).toThrow(/not the key/);
+    }
+  });
+
+  it('of objects sort as their offsets do, and no topic can reach the uploads', () => {
+    const keys = [9, 10, Number.MAX_SAFE_INTEGER].map((last) => batchObjectKey(partition, last));
+    expect(keys.toSorted()).toEqual(keys);
+    expect(uploadObjectKey(partition.topicId, '01BX5ZZKBKACTAV9WEVGEMMVRY')).toBe(
+      'uploads/01ARZ3NDEKTSV4RRFFQ69G5FAV/01BX5ZZKBKACTAV9WEVGEMMVRY',
+    );
   });
 
   it('that are none are refused', () => {
