@@ -34,6 +34,8 @@ export const FETCH_RECORDS_DEFAULT = 500;
 export const FETCH_BYTES_MAX = 5_242_880;
 export const FETCH_BYTES_DEFAULT = 1_048_576;
 export const FETCH_WAIT_MS_MAX = 20_000;
+/** Spilled batches that one read fetches ahead. */
+export const SPILLS_AHEAD_MAX = 4;
 /** Bytes that one stored batch may inflate to; more is `payload_corrupt`. */
 export const INFLATED_BATCH_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -42,6 +44,13 @@ export const INFLATED_BATCH_BYTES_MAX = 64 * 1024 * 1024;
 export const SETTLE_AFTER_MS = 2_000;
 /** No attempt of `reserve` or `fill` is sent later than this after the time in its reservation. */
 export const FILL_DEADLINE_MS = 1_000;
+/** The same two for a batch whose payload goes to S3 first; the reservation tells, so that readers wait for it. */
+export const SPILLED_SETTLE_AFTER_MS = 10_000;
+export const SPILLED_FILL_DEADLINE_MS = 5_000;
+/** A batch larger than this, compressed, goes to S3. Price alone breaks even at 8 KB; above, S3 costs latency. */
+export const SPILL_ABOVE_BYTES_DEFAULT = 32 * 1024;
+/** How long an object whose slot was never filled may be left behind. */
+export const INTENT_LIFE_MS = 24 * 3_600_000;
 /** No write of an append lands later than this after its reservation's time: AWS refuses signatures older than 15 min. */
 export const LATE_MAX_MS = 20 * 60_000;
 /** Age above which a request's signature is refused. Source: AWS, "Signature Version 4", 15 minutes (S3; others 5 to 15). */

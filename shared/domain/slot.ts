@@ -1,3 +1,5 @@
+import { FILL_DEADLINE_MS, SETTLE_AFTER_MS, SPILLED_FILL_DEADLINE_MS } from './limits.ts';
+
 /** What a head and a slot remember of one reservation. */
 export interface Reserved {
   /** Number of offsets. */
@@ -32,13 +34,25 @@ interface SlotKey {
   readonly expiresAt: number;
 }
 
+/** A payload that is kept in S3, under the slot's own key. */
+export interface Spilled {
+  /** Bytes. */
+  readonly size: number;
+  /** In hex. */
+  readonly sha256: string;
+}
+
 /** A stored batch of records. */
 export interface BatchSlot extends SlotKey {
   readonly kind: 'batch';
   /** Id of the reservation that it fills. */
   readonly append: string;
-  /** A Kafka record batch v2 with base offset 0; empty when only the slot's outline was read. */
+  /** A Kafka record batch v2 with base offset 0; empty in an outline, or while it is in S3, or when it is unreadable. */
   readonly batch: Uint8Array;
+  /** Where the batch is, unless it is in the slot. */
+  readonly spilled?: Spilled;
+  /** Why the batch cannot be read. */
+  readonly unreadable?: 'payload_missing' | 'payload_corrupt';
   /** Every value is known to be a JSON text or null. */
   readonly json: boolean;
 }
@@ -51,6 +65,11 @@ export interface VoidSlot extends SlotKey {
 }
 
 export type Slot = BatchSlot | VoidSlot;
+
+/** ms after the time of a reservation in which its writer may still write. */
+export function fillDeadlineOf({ settleMs }: Pick<Reserved, 'settleMs'>): number {
+  return settleMs === SETTLE_AFTER_MS ? FILL_DEADLINE_MS : SPILLED_FILL_DEADLINE_MS;
+}
 
 /** First offset of a slot or reservation. */
 export function baseOf(slot: { readonly last: number; readonly count: number }): number {

@@ -84,7 +84,7 @@ async function plan({ topics, random, writerClock }: RequestPorts, request: Appe
 
 /** Reserves all or none. @returns undefined when every head is closed @throws what kept one from being reserved */
 async function reserveAll(appends: readonly PartitionAppend[], topic: Topic): Promise<Reservation[] | undefined> {
-  const results = await settleAll(appends, ({ slot, batch }) => slot.reserve(batch.count));
+  const results = await settleAll(appends, ({ slot, batch }) => slot.reserve(batch));
   const reserved = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined));
   if (reserved.every((reservation) => reservation !== undefined)) return reserved;
 

@@ -1,10 +1,17 @@
 import type { WriterClock } from '../domain/clock.ts';
 import { OutcomeUnknown, StrangerInSlot, Throttled, TopicNotFound, Unavailable } from '../domain/errors.ts';
 import type { VoidOrder } from '../domain/gap.ts';
-import { FENCES_MAX, FILL_DEADLINE_MS, LATE_TRIES_MAX, RETENTION_FOREVER, SETTLE_AFTER_MS } from '../domain/limits.ts';
+import {
+  FENCES_MAX,
+  INTENT_LIFE_MS,
+  LATE_TRIES_MAX,
+  RETENTION_FOREVER,
+  SETTLE_AFTER_MS,
+  SPILLED_SETTLE_AFTER_MS,
+} from '../domain/limits.ts';
 import type { Observe } from '../domain/observation.ts';
 import type { Batch } from '../domain/record.ts';
-import type { Reservation, Reserved, Slot } from '../domain/slot.ts';
+import { fillDeadlineOf, type Reservation, type Reserved, type Slot, type Spilled } from '../domain/slot.ts';
 import { expiryOf, type PartitionId, type Topic } from '../domain/topic.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
 
@@ -15,10 +22,23 @@ export interface AppendPorts {
   };
   readonly log: {
     /** @returns who holds the slot, undefined for this very batch */
-    fill(p: PartitionId, reservation: Reservation, batch: Batch, isLate: () => boolean): Promise<Slot | undefined>;
+    fill(
+      p: PartitionId,
+      reservation: Reservation,
+      batch: Batch,
+      isLate: () => boolean,
+      spilled?: Spilled,
+    ): Promise<Slot | undefined>;
+    /** @param expiresAt epoch s */
+    putIntent(p: PartitionId, last: number, at: number, expiresAt: number, isLate: () => boolean): Promise<void>;
     /** @returns who was there first */
     putVoid(p: PartitionId, order: VoidOrder, now: number, retentionMs: number): Promise<Slot | undefined>;
   };
+  readonly spill: {
+    put(p: PartitionId, last: number, bytes: Uint8Array, isLate: () => boolean): Promise<Spilled>;
+  };
+  /** Batches larger than this go to S3. */
+  readonly spillAboveBytes: number;
   readonly writerClock: WriterClock;
   /** A new reservation id each time, 12 random bytes in hex. */
   newReservationId(): string;
@@ -44,16 +64,16 @@ export class SlotAppend {
   }
 
   /**
-   * Takes the next `count` offsets. @returns undefined when this incarnation takes no more appends.
+   * Takes the next offsets for a batch. @returns undefined when this incarnation takes no more appends.
    * @throws {Throttled | Unavailable} nothing will be stored
    */
-  async reserve(count: number): Promise<Reservation | undefined> {
+  async reserve(batch: Batch): Promise<Reservation | undefined> {
     const time = this.#ports.writerClock.now();
     const reserved = {
-      count,
+      count: batch.count,
       time,
       expiresAt: expiryOf(this.#topic.retentionMs, time),
-      settleMs: SETTLE_AFTER_MS,
+      settleMs: this.#settleMsOf(batch),
     };
     try {
       const id = this.#ports.newReservationId();
@@ -91,7 +111,7 @@ export class SlotAppend {
       if (outcome === 'late' && ++late === LATE_TRIES_MAX) {
         throw new Unavailable('The store answered too slowly; nothing was stored');
       }
-      const next = await this.reserve(batch.count);
+      const next = await this.reserve(batch);
       if (next === undefined) throw new TopicNotFound(this.#topic.name);
       try {
         await beforeMove(current, next);
@@ -115,7 +135,9 @@ export class SlotAppend {
   async #fillOnce(reservation: Reservation, batch: Batch): Promise<FillOutcome> {
     let found: Slot | undefined;
     try {
-      found = await this.#ports.log.fill(this.#partition, reservation, batch, () => this.#isLate(reservation));
+      const spilled = this.#isSpilled(batch) ? await this.#spill(reservation, batch) : undefined;
+      const isLate = () => this.#isLate(reservation);
+      found = await this.#ports.log.fill(this.#partition, reservation, batch, isLate, spilled);
     } catch (error) {
       if (!(error instanceof WriteFailed)) throw error;
       return this.#giveUp(reservation, error);
@@ -123,6 +145,37 @@ export class SlotAppend {
     if (found !== undefined) return this.#judge(reservation, found);
     this.#refuseProofWhenOld(reservation);
     return 'stored';
+  }
+
+  /**
+   * Puts the batch into S3, under its slot's key. The intent goes first: whatever becomes of this append, somebody will
+   * look at the slot when the intent expires, and remove an object that no slot names.
+   */
+  async #spill(reservation: Reservation, batch: Batch): Promise<Spilled> {
+    const { log, spill, writerClock } = this.#ports;
+    const isLate = () => this.#isLate(reservation);
+    const now = writerClock.now();
+    const expiresAt = Math.ceil((now + INTENT_LIFE_MS) / 1_000);
+    try {
+      await log.putIntent(this.#partition, reservation.last, now, expiresAt, isLate);
+      return await spill.put(this.#partition, reservation.last, batch.bytes, isLate);
+    } catch (error) {
+      // Whatever was written, the slot was not.
+      throw error instanceof WriteFailed ? new WriteFailed(error.reason, false, error) : error;
+    }
+  }
+
+  /** ms after its reservation in which a batch may still be stored. */
+  fillDeadlineMs(batch: Batch): number {
+    return fillDeadlineOf({ settleMs: this.#settleMsOf(batch) });
+  }
+
+  #settleMsOf(batch: Batch): number {
+    return this.#isSpilled(batch) ? SPILLED_SETTLE_AFTER_MS : SETTLE_AFTER_MS;
+  }
+
+  #isSpilled({ bytes }: Batch): boolean {
+    return bytes.length > this.#ports.spillAboveBytes;
   }
 
   /** The fill was not confirmed: the slot is voided, and whoever is found there tells what happened. */
@@ -171,8 +224,8 @@ export class SlotAppend {
     return this.#ports.log.putVoid(this.#partition, order, now, this.#topic.retentionMs);
   }
 
-  #isLate({ time }: Reserved): boolean {
-    return this.#ports.writerClock.now() - time > FILL_DEADLINE_MS;
+  #isLate(reserved: Reserved): boolean {
+    return this.#ports.writerClock.now() - reserved.time > fillDeadlineOf(reserved);
   }
 
   #observe(kind: 'append_fenced' | 'append_late' | 'stranger_in_slot'): void {

@@ -8,7 +8,7 @@ import {
   TopicNotFound,
   Unavailable,
 } from '../domain/errors.ts';
-import { FILL_DEADLINE_MS, RETENTION_FOREVER } from '../domain/limits.ts';
+import { RETENTION_FOREVER } from '../domain/limits.ts';
 import { settleAll } from '../domain/parallel.ts';
 import type { Reservation, Slot } from '../domain/slot.ts';
 import type { PartitionId, Topic } from '../domain/topic.ts';
@@ -126,20 +126,21 @@ export class ClaimedAppend {
     if (claim.fingerprint !== this.#once.fingerprint) throw new IdempotencyKeyReused();
     this.#claim = claim;
     const appends = appendsOf(this.#ports, this.#topic, this.#build(claim.placement));
-    await this.#refuseInProgress(claim);
+    await this.#refuseInProgress(claim, appends);
     const outcomes = await outcomesOf(appends, (append) => this.#complete(append));
     return { placement: claim.placement, outcomes, duplicate: true };
   }
 
-  async #refuseInProgress({ pins }: Claim): Promise<void> {
-    const looks = await settleAll(pins, async (pin) => {
-      if (this.#ageOf(pin) > FILL_DEADLINE_MS) return false;
-      return (await this.#find(pin)) === undefined;
+  async #refuseInProgress(claim: Claim, appends: readonly PartitionAppend[]): Promise<void> {
+    const waits = await settleAll(appends, async ({ partition, slot, batch }) => {
+      const pin = pinOf(claim, partition);
+      const remainingMs = slot.fillDeadlineMs(batch) - this.#ageOf(pin);
+      return remainingMs < 0 || (await this.#find(pin)) !== undefined ? 0 : Math.max(1, remainingMs);
     });
-    const failed = looks.find((look) => look.status === 'rejected');
+    const failed = waits.find((wait) => wait.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
-    if (looks.some((look) => look.status === 'fulfilled' && look.value))
-      throw new IdempotencyInProgress(FILL_DEADLINE_MS);
+    const waitMs = Math.max(...waits.map((wait) => (wait.status === 'fulfilled' ? wait.value : 0)));
+    if (waitMs > 0) throw new IdempotencyInProgress(waitMs);
   }
 
   /** Makes sure that one partition's pin is filled. */
@@ -148,7 +149,7 @@ export class ClaimedAppend {
       const pin = pinOf(this.#claim!, append.partition);
       if (await this.#isStored(pin)) return pin;
       const spare = this.#spare.get(append.partition);
-      const own = spare?.count === pin.count ? spare : await append.slot.reserve(pin.count);
+      const own = spare?.count === pin.count ? spare : await append.slot.reserve(append.batch);
       if (own === undefined) throw new TopicNotFound(this.#topic.name);
       if (own === spare) this.#spare.delete(append.partition);
       try {

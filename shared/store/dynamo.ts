@@ -9,6 +9,7 @@ const THROTTLES: ReadonlySet<string> = new Set([
   'ProvisionedThroughputExceededException',
   'ThrottlingException',
   'RequestLimitExceeded',
+  'SlowDown',
 ]);
 
 /** Thrown in place of an attempt that would have been sent too late. */

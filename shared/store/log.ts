@@ -2,12 +2,12 @@ import { type AttributeValue, GetItemCommand, PutItemCommand, QueryCommand } fro
 import type { VoidOrder } from '../domain/gap.ts';
 import { VOID_LIFE_MS_MIN } from '../domain/limits.ts';
 import type { Batch } from '../domain/record.ts';
-import type { Reservation, Slot } from '../domain/slot.ts';
+import type { Reservation, Slot, Spilled } from '../domain/slot.ts';
 import type { PartitionId } from '../domain/topic.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
-import { LAYOUT_VERSION, logKey } from './keys.ts';
+import { intentKey, LAYOUT_VERSION, logKey } from './keys.ts';
 import { encodePrevious } from './reservation-layout.ts';
-import { readSlot } from './slot-item.ts';
+import { encodeSpilled, readSlot } from './slot-item.ts';
 
 export interface SlotPage {
   /** Ascending. */
@@ -18,7 +18,7 @@ export interface SlotPage {
 
 type Item = Record<string, AttributeValue>;
 
-const OUTLINE = '#last, #count, #at, #append, #previous, #expiresAt, #void, #reservedBy';
+const OUTLINE = '#last, #count, #at, #append, #previous, #expiresAt, #void, #reservedBy, #spill';
 const OUTLINE_NAMES = Object.fromEntries(OUTLINE.split(', ').map((name) => [name, name.slice(1)]));
 
 /** The slots in the Log table. Every write is conditional on the slot being absent; none is ever changed. */
@@ -35,6 +35,7 @@ export class Log {
    * Stores a batch in its reserved slot: ⌈KB⌉ write units.
    *
    * @param isLate asked before every attempt; once true, no more is sent
+   * @param spilled where the batch's bytes are, if they are not to be stored in the slot
    * @returns who holds the slot: undefined for this very batch, else the void or the stranger that was there first
    * @throws {WriteFailed}
    */
@@ -43,6 +44,7 @@ export class Log {
     reservation: Reservation,
     batch: Batch,
     isLate: () => boolean,
+    spilled?: Spilled,
   ): Promise<Slot | undefined> {
     const { id, last, count, time, expiresAt, previous } = reservation;
     const found = await this.#putIfAbsent(
@@ -50,7 +52,7 @@ export class Log {
         ...this.#key(partition, last),
         v: { N: LAYOUT_VERSION },
         count: { N: String(count) },
-        batch: { B: batch.bytes },
+        ...(spilled === undefined ? { batch: { B: batch.bytes } } : { spill: { B: encodeSpilled(spilled) } }),
         at: { N: String(time) },
         append: { B: Buffer.from(id, 'hex') },
         previous: { B: encodePrevious(previous, time) },
@@ -60,6 +62,32 @@ export class Log {
       isLate,
     );
     return found?.kind === 'batch' && found.append === id ? undefined : found;
+  }
+
+  /**
+   * Notes that an object may be put under a slot's key, before it is: one write unit. Its expiry makes somebody look.
+   *
+   * @param expiresAt epoch s
+   * @throws {WriteFailed}
+   */
+  async putIntent(
+    partition: PartitionId,
+    last: number,
+    at: number,
+    expiresAt: number,
+    isLate: () => boolean,
+  ): Promise<void> {
+    const command = new PutItemCommand({
+      TableName: this.#table,
+      Item: {
+        log: { S: intentKey(partition) },
+        last: { N: String(last) },
+        v: { N: LAYOUT_VERSION },
+        at: { N: String(at) },
+        expiresAt: { N: String(expiresAt) },
+      },
+    });
+    await new WriteAttempts(command, isLate).outcome(this.#dynamodb.send(command));
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import type { Slot } from '../domain/slot.ts';
+import type { Slot, Spilled } from '../domain/slot.ts';
+import { readVarint, writeVarint } from '../domain/varint.ts';
 import { decodePrevious } from './reservation-layout.ts';
 
 const NOTHING = new Uint8Array(0);
@@ -25,7 +26,24 @@ export function readSlot(item: Record<string, AttributeValue>): Slot {
     append: Buffer.from(item.append?.B ?? NOTHING).toString('hex'),
     batch: item.batch?.B ?? NOTHING,
     json: item.json?.BOOL === true,
+    ...(item.spill?.B === undefined ? {} : { spilled: decodeSpilled(item.spill.B) }),
   };
+}
+
+/*
+ * Attribute `spill`: the payload's SHA-256 (32 bytes), then its size in bytes (varint).
+ */
+const SHA256_BYTES = 32;
+
+export function encodeSpilled({ sha256, size }: Spilled): Uint8Array {
+  const bytes = [...Buffer.from(sha256, 'hex')];
+  writeVarint(bytes, size);
+  return Uint8Array.from(bytes);
+}
+
+function decodeSpilled(bytes: Uint8Array): Spilled {
+  const sha256 = Buffer.from(bytes.subarray(0, SHA256_BYTES)).toString('hex');
+  return { sha256, size: readVarint({ bytes, offset: SHA256_BYTES }) };
 }
 
 function number(item: Record<string, AttributeValue>, name: string): number {
