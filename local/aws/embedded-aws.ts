@@ -11,6 +11,8 @@ import { openBodies } from './s3/bodies.ts';
 import { ObjectStore } from './s3/object-store.ts';
 import { S3 } from './s3/s3.ts';
 import type { AwsRequest, AwsResponse } from './service.ts';
+import { Queues } from './sqs/queues.ts';
+import { Sqs } from './sqs/sqs.ts';
 import { openLevel } from './storage/level.ts';
 import { Records } from './storage/records.ts';
 
@@ -57,6 +59,9 @@ export async function openEmbeddedAws(options: EmbeddedAwsOptions = {}): Promise
   const objects = new ObjectStore(new Records(level), await openBodies(path && join(path, 'objects')), now);
   await objects.open();
   const s3 = new S3(objects, CREDENTIALS, now);
+  const queues = new Queues(new Records(level), now);
+  await queues.open();
+  const sqs = new Sqs(queues, () => server.url);
   const dynamodb = new DynamoDb(new Database(level), now);
   await dynamodb.open();
 
@@ -66,6 +71,8 @@ export async function openEmbeddedAws(options: EmbeddedAwsOptions = {}): Promise
         return serveJson(request, now(), (operation, body) => dynamodb.run(operation, body));
       case 'DynamoDBStreams_20120810':
         return serveJson(request, now(), (operation, body) => dynamodb.runStreams(operation, body));
+      case 'AmazonSQS':
+        return serveJson(request, now(), (operation, body) => sqs.run(operation, body, request.signal));
       case undefined:
         return s3.serve(request);
       default:
@@ -92,6 +99,7 @@ export async function openEmbeddedAws(options: EmbeddedAwsOptions = {}): Promise
     }),
     async close() {
       clearInterval(timer);
+      queues.close();
       await server.close();
       await dynamodb.close();
       await level.close();

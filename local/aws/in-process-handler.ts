@@ -34,7 +34,7 @@ export class InProcessHandler {
   async handle(request: SdkRequest, options: SdkOptions = {}): Promise<{ response: SdkResponse }> {
     const signal = options.abortSignal as AbortSignal | undefined;
     if (signal?.aborted) throw named('AbortError', 'Request aborted');
-    const served = this.#serve(fromSdk(request)).then(({ status, headers, body }) => ({
+    const served = this.#serve(fromSdk(request, signal)).then(({ status, headers, body }) => ({
       response: { statusCode: status, headers, body: typeof body === 'string' ? Buffer.from(body) : body },
     }));
     return signal || options.requestTimeout ? unlessGivenUp(served, signal, options.requestTimeout) : served;
@@ -47,14 +47,14 @@ export class InProcessHandler {
   }
 }
 
-function fromSdk(request: SdkRequest): AwsRequest {
+function fromSdk(request: SdkRequest, signal: AbortSignal | undefined): AwsRequest {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers)) headers[name.toLowerCase()] = value;
   const query: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.query ?? {})) {
     query[name] = (Array.isArray(value) ? value.at(-1) : value) ?? '';
   }
-  return { method: request.method, path: request.path, query, headers, body: bodyOf(request.body) };
+  return { method: request.method, path: request.path, query, headers, body: bodyOf(request.body), signal };
 }
 
 function bodyOf(body: unknown): AwsRequest['body'] {

@@ -42,18 +42,20 @@ export async function listen(serve: Service, port: number): Promise<LoopbackServ
 }
 
 async function answer(serve: Service, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  const response = await serve(toRequest(incoming));
+  const gone = new AbortController();
+  outgoing.once('close', () => gone.abort());
+  const response = await serve(toRequest(incoming, gone.signal));
   outgoing.writeHead(response.status, response.headers);
   if (typeof response.body === 'string') outgoing.end(response.body);
   else await pipeline(response.body, outgoing);
 }
 
-function toRequest(incoming: IncomingMessage): AwsRequest {
+function toRequest(incoming: IncomingMessage, signal: AbortSignal): AwsRequest {
   const [path, search] = incoming.url!.split(/\?(.*)/s);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(incoming.headers)) {
     headers[name] = Array.isArray(value) ? value.join(',') : (value ?? '');
   }
   const query = Object.fromEntries(new URLSearchParams(search));
-  return { method: incoming.method!, path: path!, query, headers, body: incoming };
+  return { method: incoming.method!, path: path!, query, headers, body: incoming, signal };
 }

@@ -10,6 +10,8 @@ export interface AwsRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array>;
+  /** Aborted when the caller is gone: nobody waits for the answer any more. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface AwsResponse {

@@ -16,6 +16,14 @@ import {
   ScanCommand,
 } from '@aws-sdk/client-dynamodb';
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import {
+  ChangeMessageVisibilityCommand,
+  CreateQueueCommand,
+  DeleteMessageCommand,
+  ReceiveMessageCommand,
+  SendMessageCommand,
+  SQSClient,
+} from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Database } from '../../../local/aws/dynamodb/database.ts';
 import { type EmbeddedAws, openEmbeddedAws } from '../../../local/aws/embedded-aws.ts';
@@ -135,6 +143,32 @@ describe('a folder of data', () => {
     expect(await Body!.transformToString()).toBe('second');
     expect(Metadata).toEqual({ kept: 'yes' });
     expect(await readdir(join(path, 'objects'))).toHaveLength(1);
+  });
+
+  it('keeps messages: those that wait, those that somebody has, and no deleted ones', async () => {
+    await open();
+    const sqs = () => new SQSClient({ ...aws!.clientConfig(), maxAttempts: 1 });
+    const { QueueUrl } = await sqs().send(
+      new CreateQueueCommand({ QueueName: 'queue', Attributes: { VisibilityTimeout: '900' } }),
+    );
+    const receive = async () => {
+      const names = { MessageSystemAttributeNames: ['ApproximateReceiveCount' as const] };
+      const { Messages } = await sqs().send(new ReceiveMessageCommand({ QueueUrl, ...names }));
+      return Messages?.[0];
+    };
+    for (const MessageBody of ['deleted', 'held', 'waiting'])
+      await sqs().send(new SendMessageCommand({ QueueUrl, MessageBody }));
+    const { ReceiptHandle } = (await receive())!;
+    await sqs().send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }));
+    const held = (await receive())!;
+    await aws!.close();
+
+    await open();
+    expect((await receive())?.Body).toBe('waiting');
+    expect(await receive()).toBeUndefined();
+    const again = { QueueUrl, ReceiptHandle: held.ReceiptHandle, VisibilityTimeout: 0 };
+    await sqs().send(new ChangeMessageVisibilityCommand(again));
+    expect(await receive()).toMatchObject({ Body: 'held', Attributes: { ApproximateReceiveCount: '2' } });
   });
 
   it('finishes a table that was being made or deleted when the process died', async () => {
