@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { lockFolder } from './folder-lock.ts';
 import { Refusal } from './refusal.ts';
@@ -20,16 +20,25 @@ const MARKER = 'vertebra.json';
 const KIND = 'vertebra-data';
 const LAYOUT = 1;
 /** What may lie in a folder that is not marked yet: a start that was killed before it came to the marker. */
-const UNMARKED = /^lock(\.\d+)?$|^vertebra\.json\.new$/;
+const UNMARKED = /^lock$|^vertebra\.json\.new$/;
 
 /**
  * Opens the folder, makes it when there is none, and keeps others out. With `reset`, what it held is deleted first.
- * @throws {Refusal} when it is in use, holds something else, or was written by a newer version. Nothing in it was touched.
+ * @throws {Refusal} when it is in use, holds something else, was written by a newer version, or the system does not let us.
  */
 export function openDataFolder(folder: string, { reset = false } = {}): DataFolder {
+  try {
+    return open(folder, reset);
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    throw new Refusal(`${folder} cannot be used as a data folder: ${(error as Error).message}`);
+  }
+}
+
+function open(folder: string, reset: boolean): DataFolder {
   const path = resolve(folder);
   const enginePath = join(path, 'engine');
-  const entries = entriesOf(path, folder);
+  const entries = existsSync(path) ? readdirSync(path) : [];
   const marked = entries.includes(MARKER);
   if (!marked && entries.some((entry) => !UNMARKED.test(entry))) {
     throw new Refusal(`${folder} is not a Vertebra data folder and not empty: name another one with --data`);
@@ -40,16 +49,6 @@ export function openDataFolder(folder: string, { reset = false } = {}): DataFold
   if (reset || !marked) writeMarker(path);
   mkdirSync(enginePath, { recursive: true });
   return { path, enginePath, release: () => lock.release() };
-}
-
-function entriesOf(path: string, folder: string): string[] {
-  try {
-    return readdirSync(path);
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return [];
-    throw new Refusal(`${folder} cannot be used as a data folder: ${code === 'ENOTDIR' ? 'it is a file' : message}`);
-  }
 }
 
 function checkMarker(path: string, folder: string, reset: boolean): void {

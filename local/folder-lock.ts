@@ -1,11 +1,11 @@
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Refusal } from './refusal.ts';
 
 /**
  * Who uses a data folder: `<folder>/lock`, JSON `{pid, birth}`. A process that was killed leaves its lock behind, so a lock
- * counts only while its process lives; `birth` tells that process from a later one with the same number. Two starts that
- * take over the same stale lock at once are told apart by the engine, which locks its files itself.
+ * counts only while its process lives; `birth` tells that process from a later one with the same number. What slips through
+ * (two starts that take over a stale lock at once) the engine refuses, which locks its files itself.
  */
 export interface FolderLock {
   release(): void;
@@ -21,29 +21,26 @@ interface Holder {
 export function lockFolder(folder: string): FolderLock {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, 'lock');
-  const own: Holder = { pid: process.pid, birth: birthOf(process.pid) };
-  const draft = `${path}.${process.pid}`;
-  writeFileSync(draft, JSON.stringify(own));
-  try {
-    if (!tryLink(draft, path)) {
-      const holder = readHolder(path);
-      if (holder && isAlive(holder)) throw inUse(folder, holder.pid);
-      rmSync(path, { force: true });
-      if (!tryLink(draft, path)) throw inUse(folder, readHolder(path)?.pid);
-    }
-  } finally {
-    rmSync(draft, { force: true });
+  const own = JSON.stringify({ pid: process.pid, birth: birthOf(process.pid) } satisfies Holder);
+  if (!tryCreate(path, own)) {
+    const holder = readHolder(path);
+    if (holder && isAlive(holder)) throw inUse(folder, holder.pid);
+    rmSync(path, { force: true });
+    if (!tryCreate(path, own)) throw inUse(folder, readHolder(path)?.pid);
   }
-  return { release: () => rmSync(path, { force: true }) };
+  return {
+    release() {
+      if (readHolder(path)?.pid === process.pid) rmSync(path, { force: true });
+    },
+  };
 }
 
 export const inUse = (folder: string, pid?: number) =>
   new Refusal(`data folder ${folder} is in use by ${pid === undefined ? 'another process' : `process ${pid}`}`);
 
-/** Makes `path` another name of a complete file, or answers false when there is one: a lock is never seen half written. */
-function tryLink(draft: string, path: string): boolean {
+function tryCreate(path: string, text: string): boolean {
   try {
-    linkSync(draft, path);
+    writeFileSync(path, text, { flag: 'wx' });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
@@ -56,7 +53,7 @@ function readHolder(path: string): Holder | null {
     const { pid, birth } = JSON.parse(readFileSync(path, 'utf8')) as Partial<Holder>;
     return Number.isSafeInteger(pid) && pid! > 0 ? { pid: pid!, birth: birth ?? null } : null;
   } catch {
-    return null; // gone, or damaged by a power cut: nobody holds it
+    return null; // gone, or never finished: nobody holds it
   }
 }
 

@@ -72,7 +72,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => {}); // a client that is gone hears no answer; the function's work stands
     const requestId = newRequestId();
-    const received = await readEvent(request, requestId, port).catch(() => null);
+    const received = await readEvent(request, requestId, port);
     if (!received) return;
     if ('statusCode' in received) return send(response, received, requestId, true);
     const { route, event } = received;
@@ -103,15 +103,20 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
 
 const newRequestId = () => `${randomBytes(11).toString('base64url')}=`;
 
-/** The event of a request, or the gateway's own refusal. @throws when the client went away. */
-async function readEvent(request: IncomingMessage, requestId: string, port: number): Promise<RoutedEvent | Answer> {
+/** The event of a request, the gateway's own refusal, or null when the client went away. */
+async function readEvent(
+  request: IncomingMessage,
+  requestId: string,
+  port: number,
+): Promise<RoutedEvent | Answer | null> {
   const receivedAt = Date.now();
   const { method = 'GET', url: target = '/', httpVersion, rawHeaders, socket } = request;
   const headerBytes = rawHeaders.reduce((sum, text, i) => sum + (i % 2 === 1 ? text.length : 0), 0);
   const requestLineBytes = `${method} ${target} HTTP/${httpVersion}`.length;
   const body = await readBody(request, PAYLOAD_BYTES_MAX);
+  if (body === 'gone') return null;
   if (headerBytes + requestLineBytes > HEADER_BYTES_MAX) return gatewayMessage(431, 'Request Header Fields Too Large');
-  if (!body) return gatewayMessage(413, 'Request Entity Too Large');
+  if (body === 'too large') return gatewayMessage(413, 'Request Entity Too Large');
   const sourceIp = socket.remoteAddress ?? HOST;
   const received = { method, target, httpVersion, rawHeaders, body, sourceIp, port, requestId, receivedAt };
   return toEvent(received) ?? gatewayMessage(400, 'Bad Request');

@@ -61,7 +61,6 @@ async function start(options: Options): Promise<void> {
     terminal.print('Stopping …');
     status.close();
     await server.close(DRAIN_MS);
-    folder?.release();
     terminal.print('Stopped.');
   });
 }

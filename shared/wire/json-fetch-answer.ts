@@ -80,7 +80,7 @@ export class JsonFetchAnswer implements FetchAnswer {
     const start = this.#writer.length;
     if (batch !== undefined && this.#count === 0) this.#writeFirst(batch, offset, base, json);
     else {
-      if (batch !== undefined && start + batch.valueBytes(offset - base) > this.#maxBytes) return false;
+      if (batch !== undefined && start + leastBytes(batch, offset - base) > this.#maxBytes) return false;
       if (this.#count > 0) this.#writer.piece(COMMA);
       if (batch === undefined) this.#json.error(offset, 'payload_corrupt');
       else this.#json.record(batch, offset - base, offset, json);
@@ -95,12 +95,14 @@ export class JsonFetchAnswer implements FetchAnswer {
 
   /** In the form asked for; in base64 when that alone fits a function's answer; as an error when nothing does. */
   #writeFirst(batch: RecordSpans, offset: number, base: number, json: boolean): void {
-    this.#json.record(batch, offset - base, offset, json);
-    if (this.#fitsAnAnswer()) return;
-    this.#writer.length = 0;
-    this.#json.record(batch, offset - base, offset, false, 'base64');
-    if (this.#fitsAnAnswer()) return;
-    this.#writer.length = 0;
+    if (leastBytes(batch, offset - base) <= ESCAPED_BODY_BYTES_MAX) {
+      this.#json.record(batch, offset - base, offset, json);
+      if (this.#fitsAnAnswer()) return;
+      this.#writer.length = 0;
+      this.#json.record(batch, offset - base, offset, false, 'base64');
+      if (this.#fitsAnAnswer()) return;
+      this.#writer.length = 0;
+    }
     this.#json.error(offset, 'record_too_large');
   }
 
@@ -111,6 +113,11 @@ export class JsonFetchAnswer implements FetchAnswer {
     const escaped = Buffer.byteLength(JSON.stringify(textOf(this.#writer.written())));
     return escaped + 2 * ENVELOPE_BYTES <= ESCAPED_BODY_BYTES_MAX;
   }
+}
+
+/** No record takes less as JSON: none of its bytes is left out, and each header adds `["",""]`. */
+function leastBytes(batch: RecordSpans, i: number): number {
+  return batch.recordBytes(i) + 7 * batch.headerCount(i);
 }
 
 /** What stands before the records and after them. */

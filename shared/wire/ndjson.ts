@@ -46,7 +46,8 @@ export function splitLines(body: Uint8Array): Line[] {
 export function parseLine(line: Uint8Array, keyPath: readonly string[] | undefined, escapes: boolean): ProducedRecord {
   let value: unknown;
   try {
-    value = JSON.parse(textOf(line));
+    // A byte for a character: nothing but "null or not" is taken from it, and it is faster.
+    value = JSON.parse(Buffer.from(line.buffer, line.byteOffset, line.byteLength).toString('latin1'));
   } catch {
     throw new FieldFault('value', 'is not JSON');
   }

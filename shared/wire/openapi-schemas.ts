@@ -42,9 +42,8 @@ const BASE64 = object({ base64: { type: 'string', contentEncoding: 'base64' } },
   additionalProperties: false,
 });
 const HEADER_VALUE = { oneOf: [TEXT, { type: 'null' }, BASE64] };
-const pair = (name: Json) => ({ type: 'array', prefixItems: [name, HEADER_VALUE], items: false, minItems: 2 });
-/** A name is base64 only when a batch that came in raw names a header with bytes that are no text. */
-const FETCHED_HEADER = pair({ oneOf: [TEXT, BASE64] });
+/** `[name, value]`. A name is base64 only in answers, of a batch that came in raw and names a header with no text. */
+const HEADER = { type: 'array', items: HEADER_VALUE, minItems: 2, maxItems: 2, description: 'Name and value' };
 
 const TOPIC = {
   name: TEXT,
@@ -120,7 +119,7 @@ export const SCHEMAS: { [name: string]: Json } = {
             keyEncoding: words('utf8', 'base64'),
             value: { description: 'null: a tombstone' },
             valueEncoding: { ...words('json', 'utf8', 'base64'), description: 'json keeps the text as sent' },
-            headers: { oneOf: [{ type: 'object', additionalProperties: HEADER_VALUE }, list(pair(TEXT))] },
+            headers: { oneOf: [{ type: 'object', additionalProperties: HEADER_VALUE }, list(HEADER)] },
             partition: PARTITION,
             timestamp: integer(),
           },
@@ -162,7 +161,7 @@ export const SCHEMAS: { [name: string]: Json } = {
           keyEncoding: words('base64'),
           value: ANY,
           valueEncoding: words('utf8', 'base64'),
-          headers: list(FETCHED_HEADER),
+          headers: list(HEADER),
           error: object({ code: words('payload_corrupt', 'payload_missing', 'record_too_large') }),
         },
         ['offset'],

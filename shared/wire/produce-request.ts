@@ -1,13 +1,12 @@
 import { isUtf8 } from 'node:buffer';
-import { InvalidRequest, RequestTooLarge } from '../domain/errors.ts';
+import { BackboneError, InvalidRequest, RequestTooLarge } from '../domain/errors.ts';
 import { RECORD_BYTES_MAX, RECORDS_PER_REQUEST_MAX } from '../domain/limits.ts';
 import type { ProducedRecord } from '../domain/record.ts';
 import { type JSON_TYPE, NDJSON_TYPE } from './media-type.ts';
 import { keyPathOf, parseLine, splitLines } from './ndjson.ts';
 import { FieldFault, quoted, type RecordFault, refuseRecords } from './record-fault.ts';
-import { parseRecord, type RecordSource } from './record-fields.ts';
-import { RecordText } from './record-text.ts';
-import { textOf } from './utf8.ts';
+import { parseRecord } from './record-fields.ts';
+import { type BodyEncoding, RecordText } from './record-text.ts';
 
 export interface ProduceBody {
   /** 1 to `RECORDS_PER_REQUEST_MAX`. Keys and JSON values are views of the body. */
@@ -35,28 +34,38 @@ export function parseProduceBody(
   if (BYTE_ORDER_MARK.equals(body.subarray(0, BYTE_ORDER_MARK.length))) {
     throw new InvalidRequest('The body begins with a byte order mark; send UTF-8 without one');
   }
-  return mediaType === NDJSON_TYPE ? parseLines(body, keyPointer) : parseEnvelope(body);
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  return mediaType === NDJSON_TYPE ? parseLines(bytes, keyPointer) : parseEnvelope(bytes);
 }
 
-function parseEnvelope(body: Uint8Array): ProduceBody {
-  const sent = recordsOf(parseJson(body));
-  const text = new RecordText(body, sent.length);
-  const escapes = mayHaveEscapes(body);
+function parseEnvelope(body: Buffer): ProduceBody {
+  if (!body.includes('\\u')) {
+    try {
+      return readEnvelope(body, 'latin1');
+    } catch (error) {
+      if (!(error instanceof BackboneError)) throw error; // else refuse it below, in words that quote it well
+    }
+  }
+  return readEnvelope(body, 'utf8');
+}
+
+function readEnvelope(body: Buffer, encoding: BodyEncoding): ProduceBody {
+  const sent = recordsOf(parseJson(body, encoding));
+  const text = new RecordText(body, sent.length, encoding);
   let json = true;
   const records = takeAll(sent.length, (index) => {
-    const source: RecordSource = { value: () => text.value(index), key: () => text.key(index), escapes };
-    const parsed = parseRecord(sent[index], source);
+    const parsed = parseRecord(sent[index], text, index);
     json &&= parsed.json;
     return parsed.record;
   });
   return { records, json };
 }
 
-function parseLines(body: Uint8Array, keyPointer: string | undefined): ProduceBody {
+function parseLines(body: Buffer, keyPointer: string | undefined): ProduceBody {
   const keyPath = keyPathOf(keyPointer);
   const lines = splitLines(body);
   if (lines.length === 0) throw noRecords();
-  const escapes = mayHaveEscapes(body);
+  const escapes = body.includes('\\u'); // only they can write half of a surrogate pair
   const records = takeAll(
     lines.length,
     (index) => parseLine(lines[index]!.bytes, keyPath, escapes),
@@ -120,19 +129,14 @@ function recordsOf(sent: unknown): unknown[] {
   );
 }
 
-function parseJson(body: Uint8Array): unknown {
+function parseJson(body: Buffer, encoding: BodyEncoding): unknown {
   try {
-    return JSON.parse(textOf(body));
+    return JSON.parse(body.toString(encoding));
   } catch (error) {
     // Only the place is told: the message itself may quote what was sent.
     const place = / at position \d+/.exec((error as Error).message)?.[0] ?? '';
     throw new InvalidRequest(`The body is not valid JSON${place}`);
   }
-}
-
-/** Without `\u` no text of the request can have half of a surrogate pair. */
-function mayHaveEscapes(body: Uint8Array): boolean {
-  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes('\\u');
 }
 
 function noRecords(): InvalidRequest {

@@ -7,7 +7,7 @@ export type Query<Name extends string> = { readonly [name in Name]?: string };
  * Parses a raw query string. A parameter that is unknown, repeated or badly encoded is refused by its name; those of a
  * presigned request (`X-Amz-…`) are the gateway's and passed over. `+` is a space, as forms and `URLSearchParams` write it.
  * The raw string is read because API Gateway joins repeated parameters with commas in `queryStringParameters` (AWS, HTTP
- * APIs, "Payload format differences").
+ * APIs, "Payload format differences"); it comes as it was sent, still encoded.
  */
 export function parseQuery<Name extends string>(raw: string, names: readonly Name[]): Query<Name> {
   const query: { [name in Name]?: string } = {};

@@ -3,17 +3,8 @@ import type { Header, ProducedRecord } from '../domain/record.ts';
 import { decodeBase64 } from './base64.ts';
 import { hasLoneSurrogateEscape } from './json-text.ts';
 import { FieldFault, quoted } from './record-fault.ts';
+import type { RecordText } from './record-text.ts';
 import { hasLoneSurrogate } from './utf8.ts';
-
-/** What a record of a produce request is made from, beside what `JSON.parse` made of it. */
-export interface RecordSource {
-  /** The source text of its value. */
-  value(): Uint8Array;
-  /** The bytes of its key when its source needs no decoding. */
-  key(): Uint8Array | undefined;
-  /** The request has `\u` escapes somewhere, so a text may have half of a surrogate pair. */
-  readonly escapes: boolean;
-}
 
 export interface ParsedRecord {
   readonly record: ProducedRecord;
@@ -27,17 +18,19 @@ const NO_HEADERS: readonly Header[] = [];
 
 /**
  * One record of a produce request. Nothing is guessed: a field that is unknown or of another type is a fault.
+ * @param sent what `JSON.parse` made of it
+ * @param source the request's text, in which it is record `index`
  * @throws {FieldFault} naming the field
  * @throws {NotImplemented} for an uploaded value
  */
-export function parseRecord(sent: unknown, source: RecordSource): ParsedRecord {
+export function parseRecord(sent: unknown, source: RecordText, index: number): ParsedRecord {
   if (!isObject(sent)) throw new FieldFault('record', `must be an object, not ${quoted(sent)}`);
   for (const name in sent) {
-    if (!FIELDS.has(name)) throw new FieldFault(quoted(name), 'is not a field of a record');
+    if (!isField(name)) throw new FieldFault(quoted(name), 'is not a field of a record');
   }
-  const value = valueFrom(sent, source);
+  const value = valueFrom(sent, source, index);
   const record: { -readonly [Field in keyof ProducedRecord]: ProducedRecord[Field] } = {
-    key: keyOf(sent, source),
+    key: keyOf(sent, source, index),
     value,
     headers: sent.headers === undefined ? NO_HEADERS : headersOf(sent.headers, source),
   };
@@ -46,17 +39,23 @@ export function parseRecord(sent: unknown, source: RecordSource): ParsedRecord {
   return { record, json: value === null || sent.valueEncoding === undefined || sent.valueEncoding === 'json' };
 }
 
-const FIELDS: ReadonlySet<string> = new Set([
-  'key',
-  'value',
-  'headers',
-  'partition',
-  'timestamp',
-  'keyEncoding',
-  'valueEncoding',
-]);
+function isField(name: string): boolean {
+  switch (name) {
+    case 'key':
+    case 'value':
+    case 'headers':
+    case 'partition':
+    case 'timestamp':
+    case 'keyEncoding':
+    case 'valueEncoding':
+      return true;
+    default:
+      return false;
+  }
+}
 
-function valueFrom({ value, valueEncoding = 'json' }: Fields, source: RecordSource): Uint8Array | null {
+function valueFrom(sent: Fields, source: RecordText, index: number): Uint8Array | null {
+  const { value, valueEncoding = 'json' } = sent;
   if (valueEncoding === 'upload') throw new NotImplemented("valueEncoding 'upload' is not there yet");
   if (valueEncoding !== 'json' && valueEncoding !== 'utf8' && valueEncoding !== 'base64') {
     throw new FieldFault('valueEncoding', `must be json, utf8 or base64, not ${quoted(valueEncoding)}`);
@@ -64,21 +63,22 @@ function valueFrom({ value, valueEncoding = 'json' }: Fields, source: RecordSour
   if (value === undefined) throw new FieldFault('value', 'is missing; null is a tombstone');
   if (value === null) return null;
   if (valueEncoding !== 'json') return bytesOf(value, valueEncoding, 'value', source);
-  const text = source.value();
-  if (source.escapes && hasLoneSurrogateEscape(text)) throw loneSurrogate('value');
+  const text = source.value(index);
+  if (source.encoding === 'utf8' && hasLoneSurrogateEscape(text)) throw loneSurrogate('value');
   return text;
 }
 
-function keyOf({ key, keyEncoding = 'utf8' }: Fields, source: RecordSource): Uint8Array | null {
+function keyOf(sent: Fields, source: RecordText, index: number): Uint8Array | null {
+  const { key, keyEncoding = 'utf8' } = sent;
   if (keyEncoding !== 'utf8' && keyEncoding !== 'base64') {
     throw new FieldFault('keyEncoding', `must be utf8 or base64, not ${quoted(keyEncoding)}`);
   }
   if (key === undefined || key === null) return null;
-  const bytes = keyEncoding === 'utf8' ? source.key() : undefined;
+  const bytes = keyEncoding === 'utf8' ? source.key(index) : undefined;
   return bytes ?? bytesOf(key, keyEncoding, 'key', source);
 }
 
-function headersOf(sent: unknown, source: RecordSource): Header[] {
+function headersOf(sent: unknown, source: RecordText): Header[] {
   const entries = Array.isArray(sent) ? sent : isObject(sent) ? Object.entries(sent) : undefined;
   if (entries === undefined) throw new FieldFault('headers', 'must be an object or an array of [name, value]');
   return entries.map((entry: unknown) => {
@@ -86,12 +86,17 @@ function headersOf(sent: unknown, source: RecordSource): Header[] {
       throw new FieldFault('headers', `must hold pairs of a name and a value, not ${quoted(entry)}`);
     }
     const [name, value]: [string, unknown] = [entry[0], entry[1]];
-    if (source.escapes && hasLoneSurrogate(name)) throw loneSurrogate('a header name');
-    return { name, value: headerValue(name, value, source) };
+    return { name: nameOf(name, source), value: headerValue(name, value, source) };
   });
 }
 
-function headerValue(name: string, value: unknown, source: RecordSource): Uint8Array | null {
+function nameOf(name: string, source: RecordText): string {
+  if (source.encoding === 'latin1') return Buffer.from(name, 'latin1').toString();
+  if (hasLoneSurrogate(name)) throw loneSurrogate('a header name');
+  return name;
+}
+
+function headerValue(name: string, value: unknown, source: RecordText): Uint8Array | null {
   if (value === null) return null;
   const field = `header ${quoted(name)}`;
   if (typeof value === 'string') return bytesOf(value, 'utf8', field, source);
@@ -99,11 +104,11 @@ function headerValue(name: string, value: unknown, source: RecordSource): Uint8A
   throw new FieldFault(field, 'must be a string, null or {"base64": "…"}');
 }
 
-function bytesOf(text: unknown, encoding: 'utf8' | 'base64', field: string, source: RecordSource): Uint8Array {
+function bytesOf(text: unknown, encoding: 'utf8' | 'base64', field: string, source: RecordText): Uint8Array {
   if (typeof text !== 'string') throw new FieldFault(field, `must be a string when it is ${encoding}`);
   if (encoding === 'utf8') {
-    if (source.escapes && hasLoneSurrogate(text)) throw loneSurrogate(field);
-    return Buffer.from(text);
+    if (source.encoding === 'utf8' && hasLoneSurrogate(text)) throw loneSurrogate(field);
+    return Buffer.from(text, source.encoding);
   }
   const bytes = decodeBase64(text);
   if (bytes === undefined) throw new FieldFault(field, 'must be base64 with padding (RFC 4648 §4)');

@@ -4,8 +4,8 @@ import { AT, type BatchHeader, readBatchHeader } from './batch-header.ts';
 import { PayloadCorrupt } from './payload-corrupt.ts';
 import { VarintReader } from './varint.ts';
 
-/** Key start, key end, value start, value end, where the headers begin, how many they are. */
-const FIELDS = 6;
+/** Key start, key end, value start, value end, where the headers begin, how many they are, bytes of the record. */
+const FIELDS = 7;
 /** A start for "null": there are no bytes. */
 const NULL = -1;
 /** Deflate never gets more out of a byte. Source: zlib, "Technical Details", maximum compression factor. */
@@ -40,12 +40,17 @@ export class RecordSpans {
   valueEnd(i: number): number {
     return this.#spans[i * FIELDS + 3]!;
   }
-  valueBytes(i: number): number {
-    return this.valueStart(i) < 0 ? 0 : this.valueEnd(i) - this.valueStart(i);
+  /** How many headers the record has. */
+  headerCount(i: number): number {
+    return this.#spans[i * FIELDS + 5]!;
+  }
+  /** Bytes of the whole record. */
+  recordBytes(i: number): number {
+    return this.#spans[i * FIELDS + 6]!;
   }
   /** For each header of the record: name start, name end, value start (−1: null), value end. */
   headers(i: number): readonly number[] {
-    const count = this.#spans[i * FIELDS + 5]!;
+    const count = this.headerCount(i);
     if (count === 0) return NO_HEADERS;
     const reader = new VarintReader(this.data);
     reader.position = this.#spans[i * FIELDS + 4]!;
@@ -65,6 +70,7 @@ export class RecordSpans {
     for (let i = 0; i < this.count; i++) {
       const length = lengthOf(reader, 0);
       const end = reader.position + length;
+      this.#spans[i * FIELDS + 6] = length;
       reader.byte(); // attributes: none has a meaning
       const delta = reader.varlong();
       this.timestamps[i] = header.logAppendTime ? header.maxTimestamp : timestampOf(header.baseTimestamp, delta);

@@ -32,7 +32,7 @@ describe('a data folder', () => {
 
   it('is opened though a start died in it before it was marked', () => {
     const path = temporaryFolder();
-    write(path, 'lock.4711', '');
+    write(path, 'lock', '');
     write(path, 'vertebra.json.new', '{');
     openDataFolder(path).release();
     expect(existsSync(join(path, 'vertebra.json'))).toBe(true);
@@ -50,10 +50,12 @@ describe('a data folder', () => {
     expect(readdirSync(path).sort()).toEqual(['engine', 'thesis.tex', 'vertebra.json']);
   });
 
-  it('is refused when it is a file', () => {
+  it('is refused when the system does not let us, as when it is a file or lies below one', () => {
     const path = join(temporaryFolder(), 'file');
     writeFileSync(path, '');
-    expect(() => openDataFolder(path)).toThrow(refusal(/cannot be used as a data folder: it is a file/));
+    for (const taken of [path, join(path, 'below')]) {
+      expect(() => openDataFolder(taken)).toThrow(refusal(/file(\/below)? cannot be used as a data folder: ENOTDIR/));
+    }
   });
 
   it('is refused when a newer version wrote it, and may be reset', () => {
@@ -78,6 +80,14 @@ describe('the lock of a data folder', () => {
     }
     first.release();
     openDataFolder(path).release();
+  });
+
+  it('is left alone by a release when it is another process that holds it by now', () => {
+    const path = temporaryFolder();
+    const folder = openDataFolder(path);
+    write(path, 'lock', JSON.stringify({ pid: 1, birth: null }));
+    folder.release();
+    expect(existsSync(join(path, 'lock'))).toBe(true);
   });
 
   it('does not count once its process is gone, or when it is damaged', () => {

@@ -67,7 +67,7 @@ export class FaultHandler {
     const target = request.headers['x-amz-target'] ?? request.headers['X-Amz-Target'] ?? '';
     const operation = target.split('.')[1] ?? '';
     this.calls.push(operation);
-    const body = String(request.body);
+    const body = textOf(request.body);
     const rule = this.#rules.find((candidate) => candidate.operation === operation && body.includes(candidate.naming));
     if (rule === undefined) return this.#inner.handle(request, options);
     rule.timesLeft -= 1;
@@ -103,4 +103,10 @@ function lost(): Error {
 function refusal(statusCode: number, type: string) {
   const body = Buffer.from(JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${type}`, message: type }));
   return { response: { statusCode, headers: { 'content-type': 'application/x-amz-json-1.0' }, body } };
+}
+
+/** The SDK dresses bytes as a text and warns when they are used as one. */
+function textOf(body: unknown): string {
+  if (body instanceof Uint8Array) return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
+  return String(body ?? '');
 }

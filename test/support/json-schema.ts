@@ -75,14 +75,6 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
             rule === false ? [`${at}: ${name} is unknown`] : misfits(rule, value[name], resolve, `${at}.${name}`),
           )
       : [],
-  prefixItems: (rule: Schema[], value, resolve, at) =>
-    Array.isArray(value) ? rule.flatMap((one, i) => misfits(one, value[i], resolve, `${at}[${i}]`)) : [],
-  items: (rule: false | Schema, value, resolve, at, { prefixItems = [] }) =>
-    Array.isArray(value)
-      ? value
-          .slice((prefixItems as unknown[]).length)
-          .flatMap((one, i) =>
-            rule === false ? [`${at}: too many items`] : misfits(rule, one, resolve, `${at}[${i}]`),
-          )
-      : [],
+  items: (rule: Schema, value, resolve, at) =>
+    Array.isArray(value) ? value.flatMap((one, i) => misfits(rule, one, resolve, `${at}[${i}]`)) : [],
 };

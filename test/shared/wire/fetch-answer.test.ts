@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ProducedRecord } from '../../../shared/domain/record.ts';
@@ -6,6 +7,7 @@ import { crc32c } from '../../../shared/wire/crc32c.ts';
 import { openFetchAnswer } from '../../../shared/wire/fetch-answer.ts';
 import { ANSWER_BODY_BYTES_MAX } from '../../../shared/wire/http-answer.ts';
 import { encodeRecordBatch } from '../../../shared/wire/record-batch.ts';
+import { writeVarint } from '../../../shared/wire/varint.ts';
 import { decodeByKafkaJs } from './other-codecs.ts';
 
 const NOW = 1_767_225_600_012;
@@ -213,6 +215,11 @@ describe('a JSON answer', () => {
 const decoded = (text: unknown, encoding: string) =>
   text === null ? null : Buffer.from(String(text), encoding as BufferEncoding);
 
+function varint(value: number): Buffer {
+  const bytes = Buffer.alloc(5);
+  return bytes.subarray(0, writeVarint(bytes, 0, value));
+}
+
 function resummed(batch: Buffer, change: (copy: Buffer) => void): Buffer {
   const copy = Buffer.from(batch);
   change(copy);
@@ -283,6 +290,20 @@ describe('how much a JSON answer takes', () => {
       { offset: 7, error: { code: 'record_too_large' } },
       { offset: 8, value: 1 },
     ]);
+  });
+
+  it('does not spell out a record of millions of headers to find that it fits no way', () => {
+    const headers = 8_000_000;
+    const name = Buffer.from([0x00, 0x01]); // '' and null
+    const parts = [varint(5 + varint(headers).length + 2 * headers), Buffer.from([0, 0, 0, 1, 1]), varint(headers)];
+    const records = gzipSync(Buffer.concat([...parts, Buffer.alloc(2 * headers, name)]), { level: 1 });
+    const batch = Buffer.concat([encodeRecordBatch([record('1')], NOW).subarray(0, 61), records]);
+    batch.writeInt16BE(1, 21);
+    batch.writeInt32BE(batch.length - 12, 8);
+    const slot = { ...slotOf([record('1')]), batch: resummed(batch, () => {}) };
+    const before = process.memoryUsage().arrayBuffers;
+    expect(shown(slot)).toEqual([{ offset: 0, error: { code: 'record_too_large' } }]);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(64 * 1024 * 1024);
   });
 
   it('never is more than a function can answer', () => {

@@ -65,6 +65,19 @@ describe('a record', () => {
     expect(parseOne('{"value":1}')).toEqual({ key: null, value: new Uint8Array([0x31]), headers: [] });
   });
 
+  it('is the same whether its request has escapes or not', () => {
+    const word = fc.string({ unit: 'binary', maxLength: 8 });
+    const header = fc.oneof(word, fc.constant(null));
+    fc.assert(
+      fc.property(word, word, fc.array(fc.tuple(word, header), { maxLength: 3 }), (key, value, pairs) => {
+        const sent = JSON.stringify({ key, value, headers: pairs, valueEncoding: 'utf8' });
+        const alone = parseOne(sent);
+        expect(parse(`{"records":[${sent},{"value":"\\u0041"}]}`).records[0]).toEqual(alone);
+        expect([text(alone.key), text(alone.value), headers(alone)]).toEqual([key, value, pairs]);
+      }),
+    );
+  });
+
   it('tells a tombstone from no bytes and from the text null', () => {
     expect(parseOne('{"value":null}').value).toBeNull();
     expect(parseOne('{"value":null,"valueEncoding":"base64"}').value).toBeNull();
@@ -238,7 +251,12 @@ describe('a request', () => {
     expect(refusal(body)).toBeInstanceOf(InvalidRequest);
   });
 
-  it('is refused without quoting what was sent', () => {
+  it('is refused in words that name what was sent, whatever its script', () => {
+    expect(refusal('{"records":[{"value":1,"größe":2}]}').message).toContain('"größe" is not a field');
+    expect(refusal('{"records":[{"value":1,"headers":{"ключ":5}}]}').message).toContain('header "ключ" must be');
+  });
+
+  it('is refused without quoting it at length', () => {
     expect(refusal('{"secret').message).not.toContain('secret');
     expect(refusal(`{"records":[{"value":1,"partition":"${'x'.repeat(10_000)}"}]}`).message.length).toBeLessThan(200);
   });
