@@ -10,12 +10,14 @@ const serviceName = process.env.POWERTOOLS_SERVICE_NAME ?? 'vertebra';
 export const logger = new Logger({ serviceName });
 
 /** CloudWatch metrics, written as one log line per request (EMF); that line is the access log, too. */
-const metrics = new Metrics({ namespace: 'Vertebra', serviceName });
+const metrics = new Metrics({ namespace: process.env.POWERTOOLS_METRICS_NAMESPACE ?? 'Vertebra', serviceName });
 
 const METRIC_OF = {
   append_fenced: 'AppendsFenced',
   append_late: 'AppendsLate',
   stranger_in_slot: 'StrangersInSlot',
+  payload_missing: 'PayloadsMissing',
+  payload_corrupt: 'PayloadsCorrupt',
   slots_voided: 'SlotsVoided',
   records_appended: 'RecordsAppended',
   records_read: 'RecordsRead',

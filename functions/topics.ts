@@ -8,16 +8,16 @@ import { deletedTopicListAnswer, putTopicAnswer, topicJson, topicListAnswer } fr
 import { parseOffsetsAt, parseTopicListing, parseTopicSettings } from '../shared/wire/topic-requests.ts';
 import { VERSION } from '../shared/wire/version.ts';
 import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
-import { awsBackbone, type Backbone } from './backbone.ts';
+import { awsTables, type Tables } from './tables.ts';
 
 /** Topics and their partitions, the service's own pages, and everything that no route names. */
-export function topicsHandler(backbone: Backbone, corsOrigins?: readonly string[]): GatewayHandler {
+export function topicsHandler(backbone: Tables, corsOrigins?: readonly string[]): GatewayHandler {
   return apiHandler(() => topicRoutes(backbone), corsOrigins);
 }
 
-export const handler = apiHandler(() => topicRoutes(awsBackbone()));
+export const handler = apiHandler(() => topicRoutes(awsTables()));
 
-function topicRoutes(backbone: Backbone): ApiRoutes {
+function topicRoutes(backbone: Tables): ApiRoutes {
   return {
     'PUT /v1/topics/{topic}': async (request) => {
       const settings = parseTopicSettings(request);

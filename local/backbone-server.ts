@@ -1,12 +1,13 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { S3Client } from '@aws-sdk/client-s3';
 import { type Backbone, openBackbone } from '../functions/backbone.ts';
 import { fetchHandler } from '../functions/fetch.ts';
 import { produceHandler } from '../functions/produce.ts';
 import { topicsHandler } from '../functions/topics.ts';
-import { LIST_LIMIT_MAX } from '../shared/domain/limits.ts';
+import { LIST_LIMIT_MAX, SPILL_ABOVE_BYTES_DEFAULT } from '../shared/domain/limits.ts';
 import { listTopics } from '../shared/operations/topics.ts';
 import { openEmbeddedAws } from './aws/embedded-aws.ts';
-import { createBackboneTables } from './aws/tables.ts';
+import { createBackboneTables, createBucket } from './aws/tables.ts';
 import { type Exchange, openGateway } from './gateway.ts';
 import type { TopicFacts } from './status-lines.ts';
 
@@ -30,7 +31,12 @@ export interface BackboneServer {
 }
 
 /** Names within one embedded AWS, which holds one backbone. */
-const TABLES = { logTable: 'log', stateTable: 'state' };
+const ENVIRONMENT = {
+  logTable: 'log',
+  stateTable: 'state',
+  bucket: 'payloads',
+  spillAboveBytes: SPILL_ABOVE_BYTES_DEFAULT,
+};
 
 /**
  * The whole backbone in this process: the functions as they are deployed, behind a gateway, over an embedded AWS.
@@ -40,8 +46,10 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
   const aws = await openEmbeddedAws(options.path === undefined ? {} : { path: options.path });
   try {
     const dynamodb = new DynamoDBClient(aws.clientConfig());
-    await createBackboneTables(dynamodb, TABLES);
-    const backbone = openBackbone({ dynamodb }, TABLES, (observation) => {
+    const s3 = new S3Client(aws.clientConfig());
+    await createBackboneTables(dynamodb, ENVIRONMENT);
+    await createBucket(s3, ENVIRONMENT.bucket);
+    const backbone = openBackbone({ dynamodb, s3 }, ENVIRONMENT, (observation) => {
       if (observation.kind === 'records_appended')
         options.onRecords(topicIdOf(observation.log), 'in', observation.count);
       if (observation.kind === 'records_read') options.onRecords(topicIdOf(observation.log), 'out', observation.count);
@@ -57,6 +65,7 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
       async close(drainMs) {
         await gateway.close(drainMs);
         dynamodb.destroy();
+        s3.destroy();
         await aws.close();
       },
     };

@@ -1,8 +1,8 @@
-import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { AttributeType, BillingMode, StreamViewType, Table, type TableProps } from 'aws-cdk-lib/aws-dynamodb';
 import { Grant } from 'aws-cdk-lib/aws-iam';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
-import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
+import { BlockPublicAccess, Bucket, BucketEncryption, type CfnBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { ENV } from '../../shared/env.ts';
 
@@ -14,21 +14,28 @@ export interface LogStorageProps {
 interface Rights {
   readonly log: readonly string[];
   readonly state: readonly string[];
+  readonly objects?: readonly string[];
+  readonly bucket?: readonly string[];
 }
 
 /** What each kind of work does to each table. Everything that a function may do stands here. */
 const RIGHTS = {
   append: {
-    // fill; read who is in the slot when the fill was refused
+    // intent and fill; read who is in a slot
     log: ['PutItem', 'GetItem'],
-    // reserve; read the topic
-    state: ['UpdateItem', 'GetItem'],
+    // reserve; read the topic; make, read and move the claim of an idempotency key
+    state: ['UpdateItem', 'GetItem', 'PutItem'],
+    // spill
+    objects: ['PutObject'],
   },
   read: {
     // read; look at one slot; void an abandoned one
     log: ['Query', 'GetItem', 'PutItem'],
     // read topic and head; move `settled`
     state: ['GetItem', 'UpdateItem'],
+    // bring a spilled payload; without the right to list, S3 answers "denied" for an object that is not there
+    objects: ['GetObject'],
+    bucket: ['ListBucket'],
   },
   administer: {
     // walk to the high watermark; time to offset; void an abandoned slot
@@ -107,19 +114,30 @@ export class LogStorage extends Construct {
     this.#grant(fn, RIGHTS.administer);
   }
 
-  #grant(fn: LambdaFunction, { log, state }: Rights): void {
-    allow(fn, this.log, log);
-    allow(fn, this.state, state);
+  #grant(fn: LambdaFunction, { log, state, objects = [], bucket = [] }: Rights): void {
+    allow(fn, this.log.tableArn, 'dynamodb', log);
+    allow(fn, this.state.tableArn, 'dynamodb', state);
+    this.#allowObjects(fn, objects);
+    allow(fn, this.bucket.bucketArn, 's3', bucket);
     fn.addEnvironment(ENV.logTable, this.log.tableName);
     fn.addEnvironment(ENV.stateTable, this.state.tableName);
   }
+
+  #allowObjects(fn: LambdaFunction, verbs: readonly string[]): void {
+    if (verbs.length === 0) return;
+    allow(fn, this.bucket.arnForObjects('*'), 's3', verbs);
+    fn.addEnvironment(ENV.bucket, this.bucket.bucketName);
+    const id = Stack.of(this).getLogicalId(this.bucket.node.defaultChild as CfnBucket);
+    Validations.of(fn.role!).acknowledge({
+      id: `AwsSolutions-IAM5[Resource::<${id}.Arn>/*]`,
+      reason: 'Every object in the bucket is a payload of this backbone, under a key that its slot decides.',
+    });
+  }
 }
 
-/** Names the table alone: `Table.grant` would add its indexes, and there are none. */
-function allow(fn: LambdaFunction, table: Table, verbs: readonly string[]): void {
-  Grant.addToPrincipal({
-    grantee: fn,
-    actions: verbs.map((verb) => `dynamodb:${verb}`),
-    resourceArns: [table.tableArn],
-  });
+/** Names the resource alone: `Table.grant` would add its indexes, and there are none. */
+function allow(fn: LambdaFunction, resourceArn: string, service: string, verbs: readonly string[]): void {
+  if (verbs.length === 0) return;
+  const actions = verbs.map((verb) => `${service}:${verb}`);
+  Grant.addToPrincipal({ grantee: fn, actions, resourceArns: [resourceArn] });
 }

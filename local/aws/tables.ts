@@ -36,11 +36,16 @@ export async function createBackboneResources(
 ): Promise<QueueUrls> {
   const [, , wake, deadLetters] = await Promise.all([
     createBackboneTables(clients.dynamodb, names),
-    clients.s3.send(new CreateBucketCommand({ Bucket: names.bucket })).catch(unlessOwned),
+    createBucket(clients.s3, names.bucket),
     clients.sqs.send(new CreateQueueCommand({ QueueName: names.wakeQueue })),
     clients.sqs.send(new CreateQueueCommand({ QueueName: names.deadLetterQueue })),
   ]);
   return { wakeQueueUrl: wake.QueueUrl!, deadLetterQueueUrl: deadLetters.QueueUrl! };
+}
+
+/** The bucket of payloads. */
+export async function createBucket(s3: S3Client, bucket: string): Promise<void> {
+  await s3.send(new CreateBucketCommand({ Bucket: bucket })).catch(unlessOwned);
 }
 
 /** The Log and State tables, ready for use. */

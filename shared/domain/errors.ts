@@ -12,6 +12,8 @@ export type ErrorCode =
   | 'offset_out_of_range'
   | 'idempotency_key_reused'
   | 'idempotency_in_progress'
+  | 'payload_missing'
+  | 'payload_corrupt'
   | 'throttled'
   | 'unavailable'
   | 'outcome_unknown'
@@ -165,6 +167,19 @@ export class Unavailable extends BackboneError {
 export class OutcomeUnknown extends BackboneError {
   readonly code = 'outcome_unknown';
   override readonly retryable = true;
+}
+
+/** A stored batch is missing from storage, or damaged. The reader may go on at `nextOffset`. */
+export class PayloadUnreadable extends BackboneError {
+  override readonly data: ErrorData;
+  constructor(
+    readonly code: 'payload_missing' | 'payload_corrupt',
+    offset: number,
+    nextOffset: number,
+  ) {
+    super(`The batch at offset ${offset} cannot be read; the log goes on at ${nextOffset}`);
+    this.data = { nextOffset };
+  }
 }
 
 /** The key stands for another request to this topic. Nothing was stored. */

@@ -1,7 +1,9 @@
 import { OffsetOutOfRange, PartitionNotFound, TopicNotFound } from '../domain/errors.ts';
+import type { Slot } from '../domain/slot.ts';
 import type { PartitionId, Topic } from '../domain/topic.ts';
 import { findBounds, type PartitionBounds } from './partition-bounds.ts';
 import type { ReaderMemory } from './reader-memory.ts';
+import { SpilledBatches, type SpillPorts } from './spilled-batches.ts';
 import type { TopicCache } from './topic-cache.ts';
 import { type Visit, Walk, type WalkPorts } from './walk.ts';
 
@@ -29,7 +31,8 @@ export interface ReadResult {
   readonly highWatermark: number;
 }
 
-export interface ReadPorts extends WalkPorts {
+export interface ReadPorts extends WalkPorts, SpillPorts {
+  readonly log: WalkPorts['log'] & SpillPorts['log'];
   readonly topics: TopicCache;
   readonly readers: ReaderMemory;
   sleep(ms: number): Promise<void>;
@@ -121,15 +124,20 @@ class PartitionRead {
   async #look(from: number, stopAtExpired: boolean, needsTail: boolean) {
     let delivered = false;
     const walk = new Walk(this.#ports, this.#topic, this.#request.partition, { from });
+    const spilled = new SpilledBatches(this.#ports, this.#partition);
     const options = {
+      onPage: (slots: readonly Slot[]) => spilled.expect(slots),
       limit: this.#request.slotsMax,
       outline: false,
       deadline: this.#request.deadline,
       stopAtExpired,
       needsTail: () => needsTail && !delivered,
     };
-    const walked = walk.run(options, (slot, at) => {
-      const next = this.#sink(slot, at);
+    const walked = walk.run(options, async (slot, at) => {
+      const whole = await spilled.load(slot);
+      if (whole === undefined) return slot.last + 1;
+      if (whole.unreadable !== undefined) this.#ports.observe({ kind: whole.unreadable, log: walk.log });
+      const next = await this.#sink(whole, at);
       delivered ||= next > at;
       return next;
     });

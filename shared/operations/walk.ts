@@ -42,12 +42,14 @@ export interface WalkOptions {
   readonly deadline: number;
   /** Ends the walk where it meets something expired before any record: it began below the log start. */
   readonly stopAtExpired?: boolean;
+  /** Told of the slots that a Query found, before the first of them is visited. */
+  onPage?(slots: readonly Slot[]): void;
   /** Whether the head is read, and the tail settled by it, where no slot follows: when this says so. */
   needsTail?(): boolean;
 }
 
 /** Takes the records of a slot from offset `from` on. @returns the next offset wanted; within the slot: no more */
-export type Visit = (slot: BatchSlot, from: number) => number;
+export type Visit = (slot: BatchSlot, from: number) => number | Promise<number>;
 
 /**
  * Steps through a partition's log from an offset on, over everything that is settled, and settles what was abandoned.
@@ -101,6 +103,7 @@ export class Walk {
       if (round > 0 && this.#ports.clock.now() >= options.deadline) return;
       const headIsOlder = this.head !== undefined;
       const page = await this.#ports.log.read(this.#partition, this.position, options);
+      options.onPage?.(page.slots);
       const step = await this.#takePage(page.slots, options, visit);
       if (step === 'stop') return;
       if (step === 'again' || page.more) continue;
@@ -142,7 +145,7 @@ export class Walk {
           if (this.#startsAt(slot.last + 1, options)) return 'stop';
         } else {
           this.#live = true;
-          const next = visit(slot, Math.max(this.position, base));
+          const next = await visit(slot, Math.max(this.position, base));
           if (next <= slot.last) {
             this.position = Math.max(this.position, next);
             return 'stop';

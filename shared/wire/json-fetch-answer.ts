@@ -49,7 +49,9 @@ export class JsonFetchAnswer implements FetchAnswer {
     const batch = this.#open(slot);
     const base = baseOf(slot);
     let offset = from;
-    while (offset <= slot.last && this.#count < this.#maxRecords && this.#write(batch, offset, base, slot.json)) {
+    const damage = slot.unreadable ?? 'payload_corrupt';
+    while (offset <= slot.last && this.#count < this.#maxRecords) {
+      if (!this.#write(batch, offset, base, slot.json, damage)) break;
       offset++;
     }
     return offset;
@@ -62,6 +64,7 @@ export class JsonFetchAnswer implements FetchAnswer {
 
   /** @returns undefined when the batch is damaged */
   #open(slot: BatchSlot): RecordSpans | undefined {
+    if (slot.unreadable !== undefined) return undefined;
     try {
       const batch = openBatch(slot.batch);
       if (batch.count !== slot.count) throw new PayloadCorrupt(`${batch.count} records lie in a slot of ${slot.count}`);
@@ -76,13 +79,19 @@ export class JsonFetchAnswer implements FetchAnswer {
   }
 
   /** @returns whether the record was written: it was not when there is no room */
-  #write(batch: RecordSpans | undefined, offset: number, base: number, json: boolean): boolean {
+  #write(
+    batch: RecordSpans | undefined,
+    offset: number,
+    base: number,
+    json: boolean,
+    damage: NonNullable<BatchSlot['unreadable']>,
+  ): boolean {
     const start = this.#writer.length;
     if (batch !== undefined && this.#count === 0) this.#writeFirst(batch, offset, base, json);
     else {
       if (batch !== undefined && start + leastBytes(batch, offset - base) > this.#maxBytes) return false;
       if (this.#count > 0) this.#writer.piece(COMMA);
-      if (batch === undefined) this.#json.error(offset, 'payload_corrupt');
+      if (batch === undefined) this.#json.error(offset, damage);
       else this.#json.record(batch, offset - base, offset, json);
       if (this.#count > 0 && this.#writer.length > this.#maxBytes) {
         this.#writer.length = start;

@@ -19,6 +19,8 @@ export const STATUS = {
   idempotency_key_reused: 422,
   throttled: 429,
   internal: 500,
+  payload_missing: 500,
+  payload_corrupt: 500,
   not_implemented: 501,
   unavailable: 503,
   // Not 503: there nothing was stored, here it may have been.

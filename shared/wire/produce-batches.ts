@@ -1,6 +1,5 @@
 import type { Placement } from '../domain/claim.ts';
-import { InvalidRequest, RecordTooLarge, RequestTooLarge } from '../domain/errors.ts';
-import { INLINE_BATCH_BYTES_MAX } from '../domain/limits.ts';
+import { InvalidRequest } from '../domain/errors.ts';
 import { partitionOf } from '../domain/partition.ts';
 import type { Batch, ProducedRecord } from '../domain/record.ts';
 import { encodeRecordBatch } from './record-batch.ts';
@@ -37,7 +36,6 @@ export function shareOut(
 /**
  * Encodes each partition's share for storage.
  * @param now epoch ms, the timestamp of records that bring none
- * @throws {RequestTooLarge | RecordTooLarge} when an encoded batch is larger than a slot holds
  */
 export function encodeShares(
   shares: ReadonlyMap<number, PartitionShare>,
@@ -45,9 +43,8 @@ export function encodeShares(
   json: boolean,
 ): Map<number, Batch> {
   const batches = new Map<number, Batch>();
-  for (const [partition, { records, indexes }] of shares) {
+  for (const [partition, { records }] of shares) {
     const bytes = encodeRecordBatch(records, now);
-    if (bytes.length > INLINE_BATCH_BYTES_MAX) refuseBatch(partition, indexes, bytes.length);
     batches.set(partition, { count: records.length, bytes, json });
   }
   return batches;
@@ -61,13 +58,5 @@ function refuseUnknownPartitions(records: readonly ProducedRecord[], partitions:
   throw new InvalidRequest(
     `Record ${index}: the topic has partitions 0 to ${partitions - 1}, not ${records[index]!.partition}${more}`,
     { index, indexes, field: 'partition', partitions },
-  );
-}
-
-function refuseBatch(partition: number, indexes: readonly number[], bytes: number): never {
-  if (indexes.length === 1) throw new RecordTooLarge(indexes[0]!, bytes, INLINE_BATCH_BYTES_MAX);
-  throw new RequestTooLarge(
-    `The ${indexes.length} records for partition ${partition} take ${bytes} bytes when encoded, of at most ${INLINE_BATCH_BYTES_MAX}; send fewer at once`,
-    { partition, bytes, maxBytes: INLINE_BATCH_BYTES_MAX },
   );
 }

@@ -1,5 +1,4 @@
-import { InvalidRequest, RequestTooLarge } from '../domain/errors.ts';
-import { INLINE_BATCH_BYTES_MAX } from '../domain/limits.ts';
+import { InvalidRequest } from '../domain/errors.ts';
 import type { Batch, ProducedRecord } from '../domain/record.ts';
 import { type ApiRequest, mediaTypeOf, partitionOfPath, topicOf } from './http-request.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
@@ -45,11 +44,5 @@ export function parseRawProduceCall(request: ApiRequest): RawProduceCall {
   const idempotencyKey = idempotencyKeyOf(request);
   const bytes = request.readBody();
   const { count } = checkRawBatch(bytes);
-  if (bytes.length > INLINE_BATCH_BYTES_MAX) {
-    throw new RequestTooLarge(`The batch has ${bytes.length} bytes; at most ${INLINE_BATCH_BYTES_MAX} are stored`, {
-      bytes: bytes.length,
-      maxBytes: INLINE_BATCH_BYTES_MAX,
-    });
-  }
   return { topic, partition, idempotencyKey, batch: { count, bytes, json: false } };
 }

@@ -1,3 +1,4 @@
+import { PayloadUnreadable } from '../domain/errors.ts';
 import type { BatchSlot } from '../domain/slot.ts';
 import { baseOf } from '../domain/slot.ts';
 import type { FetchAnswer, FetchFindings } from './fetch-answer.ts';
@@ -24,7 +25,12 @@ export class RawFetchAnswer implements FetchAnswer {
     return this.#count;
   }
 
+  /** @throws {PayloadUnreadable} when the first batch cannot be read: bytes have no place to say so */
   take(slot: BatchSlot, from: number): number {
+    if (slot.unreadable !== undefined) {
+      if (this.#count > 0) return from;
+      throw new PayloadUnreadable(slot.unreadable, from, slot.last + 1);
+    }
     const count = slot.last - from + 1;
     const full = this.#count + count > this.#maxRecords || this.#bytes + slot.batch.length > this.#maxBytes;
     if (full && this.#count > 0) return from;

@@ -53,7 +53,7 @@ export class RecordJson {
   }
 
   /** A record that cannot be shown. It has no value, so that nobody takes it for a tombstone. */
-  error(offset: number, code: 'payload_corrupt' | 'record_too_large'): void {
+  error(offset: number, code: 'payload_missing' | 'payload_corrupt' | 'record_too_large'): void {
     this.#writer.piece(OFFSET);
     this.#writer.integer(offset);
     this.#writer.piece(ERROR);

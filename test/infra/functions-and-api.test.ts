@@ -39,6 +39,7 @@ describe('functions', () => {
         POWERTOOLS_METRICS_NAMESPACE: 'Vertebra',
         VERTEBRA_LOG_TABLE: { Ref: idOf('Log') },
         VERTEBRA_STATE_TABLE: { Ref: idOf('State') },
+        ...(name === 'topics' ? {} : { VERTEBRA_BUCKET: { Ref: idOf('Bucket') } }),
       })),
     );
   });
@@ -60,12 +61,15 @@ describe('functions', () => {
     expect(allowedActions(template)).toEqual({
       produce: {
         Log: ['dynamodb:GetItem', 'dynamodb:PutItem'],
-        State: ['dynamodb:GetItem', 'dynamodb:UpdateItem'],
+        State: ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem'],
+        'Bucket objects': ['s3:PutObject'],
         ProduceLogs: ownLog,
       },
       fetch: {
         Log: ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query'],
         State: ['dynamodb:GetItem', 'dynamodb:UpdateItem'],
+        Bucket: ['s3:ListBucket'],
+        'Bucket objects': ['s3:GetObject'],
         FetchLogs: ownLog,
       },
       topics: {
@@ -78,7 +82,9 @@ describe('functions', () => {
 
   it('are granted no wildcard, by no managed policy', () => {
     const policies = resourcesOf(template, 'AWS::IAM::Policy');
-    expect(JSON.stringify(policies)).not.toContain('*');
+    // The one pattern there is: the objects of the backbone's own bucket.
+    const objects = JSON.stringify({ 'Fn::Join': ['', [{ 'Fn::GetAtt': [idOf('Bucket'), 'Arn'] }, '/*']] });
+    expect(JSON.stringify(policies).replaceAll(objects, '')).not.toContain('*');
     for (const role of Object.values(resourcesOf(template, 'AWS::IAM::Role'))) {
       expect(Object.keys(role.Properties)).toEqual(['AssumeRolePolicyDocument']);
     }
@@ -169,8 +175,7 @@ function functionBehind(route: Resource): string {
 }
 
 /** Logical id of a table. */
-function idOf(table: 'Log' | 'State'): string {
-  return Object.keys(resourcesOf(template, 'AWS::DynamoDB::Table')).find((id) =>
-    id.startsWith(`BackboneStorage${table}`),
-  )!;
+function idOf(name: 'Log' | 'State' | 'Bucket'): string {
+  const type = name === 'Bucket' ? 'AWS::S3::Bucket' : 'AWS::DynamoDB::Table';
+  return Object.keys(resourcesOf(template, type)).find((id) => id.startsWith(`BackboneStorage${name}`))!;
 }

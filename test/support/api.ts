@@ -1,4 +1,5 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
+import { S3Client } from '@aws-sdk/client-s3';
 import { type Backbone, openBackbone } from '../../functions/backbone.ts';
 import { fetchHandler } from '../../functions/fetch.ts';
 import { produceHandler } from '../../functions/produce.ts';
@@ -36,7 +37,8 @@ export async function openApi({ corsOrigins = [], random }: ApiOptions = {}): Pr
   const config = tables.aws.clientConfig();
   const faults = new FaultHandler(config.requestHandler);
   const dynamodb = new DynamoDBClient({ ...config, requestHandler: faults, maxAttempts: 1 });
-  const backbone = { ...openBackbone({ dynamodb }, tables), ...(random && { random }) };
+  const s3 = new S3Client({ ...config, requestHandler: faults, maxAttempts: 1 });
+  const backbone = { ...openBackbone({ dynamodb, s3 }, tables), ...(random && { random }) };
   const handlers = {
     produce: produceHandler(backbone, corsOrigins),
     fetch: fetchHandler(backbone, corsOrigins),
@@ -58,6 +60,7 @@ export async function openApi({ corsOrigins = [], random }: ApiOptions = {}): Pr
       [...(await itemsOf(tables, tables.logTable)), ...(await itemsOf(tables, tables.stateTable))].sort(),
     close: async () => {
       dynamodb.destroy();
+      s3.destroy();
       await tables.close();
     },
   };

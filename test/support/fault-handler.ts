@@ -1,7 +1,16 @@
 /** What can go wrong with one attempt of one call, at the wire. */
 export type Fault = 'lose-request' | 'lose-answer' | 'throttle' | 'internal-error';
 
+/** S3 names its operations by method alone, where only objects are dealt with. */
+const S3_OPERATIONS: Readonly<Record<string, string>> = {
+  PUT: 'PutObject',
+  GET: 'GetObject',
+  HEAD: 'HeadObject',
+  POST: 'DeleteObjects',
+};
+
 interface Request {
+  readonly method: string;
   readonly headers: Record<string, string>;
   readonly body?: unknown;
 }
@@ -65,7 +74,7 @@ export class FaultHandler {
   // biome-ignore lint/suspicious/noExplicitAny: what the SDK's clients expect
   async handle(request: Request, options?: unknown): Promise<any> {
     const target = request.headers['x-amz-target'] ?? request.headers['X-Amz-Target'] ?? '';
-    const operation = target.split('.')[1] ?? '';
+    const operation = target.split('.')[1] ?? S3_OPERATIONS[request.method] ?? '';
     this.calls.push(operation);
     const body = textOf(request.body);
     const rule = this.#rules.find((candidate) => candidate.operation === operation && body.includes(candidate.naming));

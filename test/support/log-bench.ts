@@ -1,12 +1,16 @@
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DeleteItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { type Backbone, openBackbone } from '../../functions/backbone.ts';
 import type { Observation } from '../../shared/domain/observation.ts';
 import type { Batch } from '../../shared/domain/record.ts';
 import type { BatchSlot } from '../../shared/domain/slot.ts';
+import type { PartitionId } from '../../shared/domain/topic.ts';
+import type { Env } from '../../shared/env.ts';
 import { appendBatches } from '../../shared/operations/append-batches.ts';
 import { type ReadRequest, type ReadResult, readBatches } from '../../shared/operations/read-batches.ts';
 import { putTopic, type TopicSettings } from '../../shared/operations/topics.ts';
-import { embeddedTables } from './embedded.ts';
+import { logKey } from '../../shared/store/keys.ts';
+import { type EmbeddedTables, embeddedTables } from './embedded.ts';
 import { FaultHandler } from './fault-handler.ts';
 
 /** A clock that tests move by hand; `skewMs` makes hosts that run fast or slow. */
@@ -29,23 +33,30 @@ export interface Host {
 
 export interface LogBench {
   readonly clock: HandClock;
-  /** Another process over the same tables, whose clock is `skewMs` ahead. */
+  /** Another process over the same tables and bucket, whose clock is `skewMs` ahead. */
   host(skewMs?: number): Host;
+  /** Deletes a slot, as its expiry does. */
+  removeSlot(partition: PartitionId, last: number): Promise<void>;
+  /** Keys of all objects in the bucket. */
+  objects(): Promise<string[]>;
+  readonly tables: EmbeddedTables;
   close(): Promise<void>;
 }
 
 /** Processes of a backbone over one embedded engine in memory, under a clock that stands still unless it is moved. */
-export async function openLogBench(): Promise<LogBench> {
+export async function openLogBench(options: Partial<Env> = {}): Promise<LogBench> {
   const clock = new HandClock();
   const tables = await embeddedTables();
-  const clients: DynamoDBClient[] = [];
+  const env = { ...tables, ...options };
+  const clients: (DynamoDBClient | S3Client)[] = [];
   const host = (skewMs = 0): Host => {
     const config = tables.aws.clientConfig();
     const faults = new FaultHandler(config.requestHandler);
     const dynamodb = new DynamoDBClient({ ...config, requestHandler: faults, maxAttempts: 3 });
-    clients.push(dynamodb);
+    const s3 = new S3Client({ ...config, requestHandler: faults, maxAttempts: 3 });
+    clients.push(dynamodb, s3);
     const seen: Observation[] = [];
-    const opened = openBackbone({ dynamodb }, tables, (observation) => seen.push(observation), {
+    const opened = openBackbone({ dynamodb, s3 }, env, (observation) => seen.push(observation), {
       now: () => clock.now() + skewMs,
     });
     const sleep = async (ms: number) => clock.pass(ms);
@@ -55,7 +66,15 @@ export async function openLogBench(): Promise<LogBench> {
     for (const client of clients) client.destroy();
     await tables.close();
   };
-  return { clock, host, close };
+  const objects = async () => {
+    const { Contents } = await tables.s3.send(new ListObjectsV2Command({ Bucket: tables.bucket }));
+    return (Contents ?? []).map(({ Key }) => Key!);
+  };
+  const removeSlot = async (partition: PartitionId, last: number) => {
+    const Key = { log: { S: logKey(partition) }, last: { N: String(last) } };
+    await tables.dynamodb.send(new DeleteItemCommand({ TableName: tables.logTable, Key }));
+  };
+  return { clock, host, objects, removeSlot, tables, close };
 }
 
 /** A batch whose bytes are a name, so that a test sees what it reads. */

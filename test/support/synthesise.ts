@@ -56,12 +56,14 @@ export function allowedActions(template: Template): Record<string, Record<string
 }
 
 function byResource({ Effect, Action, Resource, ...conditions }: Statement): [resource: string, actions: string[]] {
-  const [id, attribute] = Resource['Fn::GetAtt'];
+  // Either one resource, or everything in the bucket: the bucket's own ARN, and `/*` behind it.
+  const inside = Resource['Fn::Join']?.[1];
+  const [id, attribute] = inside?.[1] === '/*' ? inside[0]!['Fn::GetAtt'] : Resource['Fn::GetAtt'];
   const name = /^Backbone(?:Storage)?([A-Za-z]+?)[0-9A-F]{8}$/.exec(id)?.[1];
   if (Effect !== 'Allow' || attribute !== 'Arn' || name === undefined || Object.keys(conditions).length > 0) {
     throw new Error(`a statement that this does not understand, on ${id}`);
   }
-  return [name, [Action].flat().sort()];
+  return [inside === undefined ? name : `${name} objects`, [Action].flat().sort()];
 }
 
 /** The file in `functions/` that a function is built from. */

@@ -29,7 +29,7 @@ async function use(settings: { retentionMs?: number }) {
 /** A writer that reserves and does no more, until it is told to fill. */
 async function reserve(count = 1): Promise<{ reservation: Reservation; fill(batch: string): Promise<Reservation> }> {
   const slot = new SlotAppend(bench.host().backbone, topic, 0);
-  const reservation = await slot.reserve(count);
+  const reservation = await slot.reserve(batchOf('reserved', count));
   if (reservation === undefined) throw new Error('head closed');
   return { reservation, fill: (batch) => slot.fill(reservation, batchOf(batch, count)) };
 }
@@ -178,7 +178,7 @@ describe('retention', () => {
     const young = await reserve();
     const stamped = bench.host(-2 * HOUR).backbone;
     const past = new SlotAppend(stamped, topic, 0);
-    await past.reserve(3);
+    await past.reserve(batchOf('past', 3));
     await append(host, name, 'X');
     expect((await read(host, name, 0)).got).toEqual([]);
     await young.fill('A');

@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { ulid } from 'ulid';
+import { type Clock, CorrectedClock, WriterClock } from '../shared/domain/clock.ts';
+import { STORE_ATTEMPT_TIMEOUT_MS } from '../shared/domain/limits.ts';
+import type { Observe } from '../shared/domain/observation.ts';
+import { readTableEnv, type TableEnv } from '../shared/env.ts';
+import { ReaderMemory } from '../shared/operations/reader-memory.ts';
+import { TopicCache } from '../shared/operations/topic-cache.ts';
+import { Claims } from '../shared/store/claims.ts';
+import { Leftovers } from '../shared/store/leftovers.ts';
+import { Log } from '../shared/store/log.ts';
+import { PartitionHeads } from '../shared/store/partition-head.ts';
+import { RESERVATION_ID_BYTES } from '../shared/store/reservation-layout.ts';
+import { Topics } from '../shared/store/topics.ts';
+import { observe } from './observability.ts';
+
+/** How a function's clients call AWS: each attempt has a deadline, and there are few, because a caller waits. */
+export const CALLS = {
+  maxAttempts: 3,
+  requestHandler: {
+    connectionTimeout: 1_000,
+    requestTimeout: STORE_ATTEMPT_TIMEOUT_MS,
+    throwOnRequestTimeout: true,
+    httpsAgent: { keepAlive: true, maxSockets: 128 },
+  },
+} as const;
+
+export function awsDynamoDB(): DynamoDBClient {
+  return new DynamoDBClient(CALLS);
+}
+
+/** What operations need of the two tables, of time and of chance. */
+export type Tables = ReturnType<typeof openTables>;
+
+/**
+ * @param tell told what operations did or met beside their answer
+ * @param host the host's own clock
+ */
+export function openTables(dynamodb: DynamoDBClient, env: TableEnv, tell: Observe = () => {}, host: Clock = Date) {
+  // One clock for reservations, their deadlines and signatures, which the SDK dates by what AWS answers.
+  const clock = new CorrectedClock(host, () => dynamodb.config.systemClockOffset);
+  const topicItems = new Topics(dynamodb, env.stateTable);
+  return {
+    clock,
+    writerClock: new WriterClock(clock),
+    heads: new PartitionHeads(dynamodb, env.stateTable),
+    log: new Log(dynamodb, env.logTable),
+    claims: new Claims(dynamodb, env.stateTable),
+    topicItems,
+    leftovers: new Leftovers(dynamodb, env.stateTable),
+    topics: new TopicCache(topicItems, clock),
+    readers: new ReaderMemory(),
+    newReservationId: () => randomBytes(RESERVATION_ID_BYTES).toString('hex'),
+    newTopicId: () => ulid(),
+    random: Math.random,
+    sleep: async (ms: number) => {
+      await sleep(ms);
+    },
+    observe: tell,
+  };
+}
+
+/** A deployed function's tables. @throws {Error} naming the environment variables that are missing */
+export function awsTables(): Tables {
+  return openTables(awsDynamoDB(), readTableEnv(), observe);
+}
