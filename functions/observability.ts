@@ -19,6 +19,8 @@ const METRIC_OF = {
   payload_missing: 'PayloadsMissing',
   payload_corrupt: 'PayloadsCorrupt',
   slots_voided: 'SlotsVoided',
+  slots_purged: 'SlotsPurged',
+  topic_purged: 'TopicsPurged',
   records_appended: 'RecordsAppended',
   records_read: 'RecordsRead',
 } as const satisfies Record<Observation['kind'], string>;

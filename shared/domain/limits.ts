@@ -53,6 +53,8 @@ export const SPILL_ABOVE_BYTES_DEFAULT = 32 * 1024;
 export const INTENT_LIFE_MS = 24 * 3_600_000;
 /** No write of an append lands later than this after its reservation's time: AWS refuses signatures older than 15 min. */
 export const LATE_MAX_MS = 20 * 60_000;
+/** No attempt to make a head is sent later than this after it was noted that it may exist, so none lands after `LATE_MAX_MS`. */
+export const HEAD_DEADLINE_MS = 60_000;
 /** Age above which a request's signature is refused. Source: AWS, "Signature Version 4", 15 minutes (S3; others 5 to 15). */
 export const SIGNATURE_LIFE_MS = 15 * 60_000;
 /** Reservations that a head remembers, and that a slot tells of its predecessors. */
@@ -75,6 +77,24 @@ export const CLOCK_SKEW_MS = 5_000;
 export const CLOCK_SAMPLE_ERROR_MS = 3_000;
 /** Largest correction of the own clock that a void may teach. Source: the AWS SDK itself corrects skews above 5 minutes. */
 export const CLOCK_CORRECTION_MS_MAX = 5 * 60_000;
+
+// ---- Background work
+/** How long one run of the sweep works before it leaves the rest to the next. */
+export const SWEEP_RUN_MS = 40_000;
+/** A run that dies holds up the next one for no longer than this. */
+export const SWEEP_LEASE_MS = 20_000;
+/** Items that one run of the sweep deletes at most. */
+export const SWEEP_ITEMS_MAX = 100_000;
+/** Leftovers that one run of the sweep works on at most. */
+export const SWEEP_LEFTOVERS_MAX = 100;
+/** Partitions that are emptied side by side: live topics share the table. */
+export const PURGE_PARTITIONS_PARALLEL = 4;
+/** Keys that one Query of a purge lists. */
+export const PURGE_PAGE = 500;
+/** Source: AWS, "BatchWriteItem": requests per call. */
+export const BATCH_WRITE_MAX = 25;
+/** Longest pause before leftovers of a batch write are sent again. */
+export const BATCH_WRITE_PAUSE_MS_MAX = 2_000;
 
 // ---- Functions
 /** How long a function may answer from its copy of a topic's configuration. */

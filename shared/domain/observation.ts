@@ -1,9 +1,10 @@
 /** Something that an operation did or met which nobody asked for, for metrics and alarms. Carries no payload. */
 export type Observation =
   | { readonly kind: 'append_fenced' | 'append_late' | 'stranger_in_slot'; readonly log: string }
+  | { readonly kind: 'topic_purged'; readonly topicId: string }
   | { readonly kind: 'payload_missing' | 'payload_corrupt'; readonly log: string }
   | {
-      readonly kind: 'slots_voided' | 'records_appended' | 'records_read';
+      readonly kind: 'slots_voided' | 'slots_purged' | 'records_appended' | 'records_read';
       readonly log: string;
       readonly count: number;
     };

@@ -13,6 +13,27 @@ export interface Topic {
   readonly createdAt: number;
   /** Epoch ms: what was appended up to here stays hidden though the retention was lengthened since. 0: nothing. */
   readonly hiddenUntil: number;
+  /** Partitions for which there may be heads, where these are more: it is growing, or a growth was broken off. */
+  readonly growingTo?: number;
+}
+
+/** An incarnation without a topic: one that is being made, or whose heads and data are to be removed. */
+export interface Leftover {
+  readonly name: string;
+  readonly id: string;
+  /** Partitions for which there may be heads. */
+  readonly partitions: number;
+  /** Epoch ms: when it was announced, or deleted. */
+  readonly at: number;
+  /** `announced`: its maker may still be at work; `abandoned`: nobody ever knew it. */
+  readonly state: 'announced' | 'abandoned' | 'deleted';
+  /** Epoch ms at which every head had been closed; absent: nobody has seen to that yet. */
+  readonly closedAt?: number;
+}
+
+/** Partitions for which there may be heads. */
+export function headsOf(topic: Pick<Topic, 'partitions' | 'growingTo'>): number {
+  return Math.max(topic.partitions, topic.growingTo ?? 0);
 }
 
 /** A deleted incarnation whose data is still being removed. */

@@ -1,8 +1,8 @@
 import type { Clock } from '../domain/clock.ts';
 import { PartitionsCannotShrink, TopicNotFound, Unavailable } from '../domain/errors.ts';
-import { PARTITIONS_DEFAULT, RETENTION_FOREVER, RETENTION_MS_DEFAULT } from '../domain/limits.ts';
-import { actOnAll, settleAll } from '../domain/parallel.ts';
-import type { DeletedTopic, Page, PartitionId, Topic } from '../domain/topic.ts';
+import { HEAD_DEADLINE_MS, PARTITIONS_DEFAULT, RETENTION_FOREVER, RETENTION_MS_DEFAULT } from '../domain/limits.ts';
+import { actOnAll } from '../domain/parallel.ts';
+import { type DeletedTopic, headsOf, type Page, type PartitionId, type Topic } from '../domain/topic.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
 import type { TopicCache } from './topic-cache.ts';
 import type { HeadView } from './walk.ts';
@@ -15,16 +15,17 @@ export interface TopicPorts {
   readonly topicItems: {
     announce(topic: Topic): Promise<void>;
     create(topic: Topic): Promise<boolean>;
-    forget(topicId: string): Promise<void>;
     update(before: Topic, after: Topic): Promise<boolean>;
     markDeleted(topic: Topic, deletedAt: number): Promise<boolean>;
     list(limit: number, after?: string): Promise<Page<Topic>>;
     listDeleted(limit: number, after?: string): Promise<Page<DeletedTopic>>;
   };
+  readonly leftovers: {
+    markClosed(topicId: string, closedAt: number): Promise<void>;
+  };
   readonly heads: {
-    create(p: PartitionId): Promise<void>;
+    create(p: PartitionId, isLate: () => boolean): Promise<void>;
     close(p: PartitionId): Promise<void>;
-    remove(p: PartitionId): Promise<void>;
     read(p: PartitionId): Promise<HeadView | undefined>;
   };
   readonly clock: Clock;
@@ -83,7 +84,9 @@ export async function listDeletedTopics(
   const { items, ...rest } = await ports.topicItems.listDeleted(page.limit, page.after);
   const counted = [];
   for (const topic of items) {
-    const heads = await actOnAll(partitionIds(topic), (partition) => ports.heads.read(partition));
+    const heads = await actOnAll(partitionIds(topic.id, 0, topic.partitions), (partition) =>
+      ports.heads.read(partition),
+    );
     const slotsLeft = heads.reduce((sum, head) => sum + (head === undefined ? 0 : head.next - head.logStart), 0);
     counted.push({ ...topic, slotsLeft });
   }
@@ -101,7 +104,9 @@ export async function deleteTopic(ports: TopicPorts, name: string): Promise<void
     const marked = await ports.topicItems.markDeleted(topic, ports.clock.now()).catch(storeFailed);
     ports.topics.drop(name);
     if (!marked) continue;
-    await actOnAll(partitionIds(topic), (partition) => ports.heads.close(partition)).catch(storeFailed);
+    const heads = partitionIds(topic.id, 0, headsOf(topic));
+    await actOnAll(heads, (partition) => ports.heads.close(partition)).catch(storeFailed);
+    await ports.leftovers.markClosed(topic.id, ports.clock.now()).catch(leftToThePurge);
     return;
   }
   throw new Unavailable(`Topic '${name}' is being changed by others all the time`);
@@ -118,14 +123,13 @@ async function create(ports: TopicPorts, name: string, settings: TopicSettings):
     hiddenUntil: 0,
   };
   await ports.topicItems.announce(topic).catch(storeFailed);
-  await actOnAll(partitionIds(topic), (partition) => ports.heads.create(partition)).catch(storeFailed);
-  if (await ports.topicItems.create(topic).catch(storeFailed)) {
-    return { topic, created: true, keysMoved: false, retentionLengthened: false };
-  }
-  // Nobody knows this incarnation. What cannot be removed now is found by its announcement.
-  const removed = await settleAll(partitionIds(topic), (partition) => ports.heads.remove(partition));
-  if (removed.every(({ status }) => status === 'fulfilled')) await ports.topicItems.forget(topic.id).catch(storeFailed);
-  return undefined;
+  await createHeads(ports, partitionIds(topic.id, 0, topic.partitions), topic.createdAt);
+  const made =
+    (await ports.topicItems.create(topic).catch(storeFailed)) ||
+    // Refused perhaps because it had been made already, by an attempt whose answer was lost.
+    (await find(ports.topics, name))?.id === topic.id;
+  // Otherwise nobody ever knew this incarnation: its announcement stays for the sweep, which removes its heads.
+  return made ? { topic, created: true, keysMoved: false, retentionLengthened: false } : undefined;
 }
 
 /** @returns undefined when the topic is no longer `before` */
@@ -141,9 +145,31 @@ async function update(ports: TopicPorts, before: Topic, settings: TopicSettings)
   const topic = { ...before, partitions, retentionMs, hiddenUntil };
   const change = { topic, created: false, keysMoved, retentionLengthened };
   if (!keysMoved && retentionMs === before.retentionMs) return change;
-  const added = partitionIds(topic).slice(before.partitions);
-  await actOnAll(added, (partition) => ports.heads.create(partition)).catch(storeFailed);
-  return (await ports.topicItems.update(before, topic).catch(storeFailed)) ? change : undefined;
+  const current = keysMoved ? await makeRoom(ports, before, partitions) : before;
+  if (current === undefined) return undefined;
+  const { growingTo, ...grown } = { ...topic, growingTo: headsOf(current) };
+  const after = growingTo > partitions ? { ...grown, growingTo } : grown;
+  return (await ports.topicItems.update(current, after).catch(storeFailed)) ? { ...change, topic: after } : undefined;
+}
+
+/**
+ * Makes the heads of partitions that are to be added. Their number is noted in the topic before: whoever deletes it
+ * meanwhile, or after this has died, closes and removes those heads, too.
+ *
+ * @returns the topic with that note, undefined when it is no longer `before`
+ */
+async function makeRoom(ports: TopicPorts, before: Topic, partitions: number): Promise<Topic | undefined> {
+  const notedAt = ports.clock.now();
+  const noted = partitions > headsOf(before) ? { ...before, growingTo: partitions } : before;
+  if (noted !== before && !(await ports.topicItems.update(before, noted).catch(storeFailed))) return undefined;
+  await createHeads(ports, partitionIds(before.id, before.partitions, partitions), notedAt);
+  return noted;
+}
+
+/** @param notedAt epoch ms at which it was noted that these heads may exist: the purge that removes them counts on it */
+async function createHeads(ports: TopicPorts, heads: readonly PartitionId[], notedAt: number): Promise<void> {
+  const isLate = () => ports.clock.now() - notedAt > HEAD_DEADLINE_MS;
+  await actOnAll(heads, (partition) => ports.heads.create(partition, isLate)).catch(storeFailed);
 }
 
 function lastsLonger(retentionMs: number, than: number): boolean {
@@ -160,8 +186,13 @@ async function find(topics: TopicCache, name: string): Promise<Topic | undefined
   }
 }
 
-function partitionIds({ id, partitions }: Pick<Topic, 'id' | 'partitions'>): PartitionId[] {
-  return Array.from({ length: partitions }, (_, partition) => ({ topicId: id, partition }));
+function partitionIds(topicId: string, from: number, to: number): PartitionId[] {
+  return Array.from({ length: to - from }, (_, i) => ({ topicId, partition: from + i }));
+}
+
+/** The purge closes every head again unless it is told that they are closed. */
+function leftToThePurge(error: unknown): void {
+  if (!(error instanceof WriteFailed)) throw error;
 }
 
 /** Every step of a change can be repeated, so a failure need not be looked into: the caller repeats the whole. */

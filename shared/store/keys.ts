@@ -14,13 +14,14 @@ import type { PartitionId } from '../domain/topic.ts';
  *                       last=<N> of the slot                     spilled batch
  * Log    upload         log=<topicId>#upload.<uploadId>, last=0  upload         never    v at expiresAt
  * State  topic          pk=topics, sk=<topic name>               live topic     yes      v id partitions retentionMs
- *                                                                                        createdAt hiddenUntil
+ *                                                                                        createdAt hiddenUntil growingTo?
  * State  leftover       pk=leftovers, sk=<topicId>               incarnation    yes      v name partitions at deleted?
- *                                                                without topic
+ *                                                                without topic           abandoned? closedAt?
  * State  head           pk=head#<topicId>.<partition>, sk=head   partition      yes      v next r0…r7 logStart settled
  *                                                                                        closed?
  * State  claim          pk=claim#<topicId>#<key digest>,         idempotency    pins     v claim expiresAt
  *                       sk=claim                                 key
+ * State  lease          pk=sweep, sk=lease                       working sweep  yes      v token until
  * bucket object         <topicId>/<partition>/<last, 16 digits>  spilled batch  never    the batch's bytes
  * bucket object         uploads/<topicId>/<uploadId>             upload         never    the payload's bytes
  *
@@ -100,6 +101,8 @@ export function claimKey(topicId: string, keyDigest: string): StateKey {
   return { pk: `claim#${topicId}#${keyDigest}`, sk: 'claim' };
 }
 
+/** Key of the one item by which runs of the sweep exclude each other. */
+export const SWEEP_LEASE: StateKey = { pk: 'sweep', sk: 'lease' };
 /** Partition key of all live topics, sorted by name. */
 export const TOPICS = 'topics';
 /** Partition key of incarnations that are being made or removed, sorted by id. */

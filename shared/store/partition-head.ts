@@ -87,8 +87,13 @@ export class PartitionHeads {
     };
   }
 
-  /** Makes the head of a new partition, unless it is there already. @throws {WriteFailed} */
-  async create(partition: PartitionId): Promise<void> {
+  /**
+   * Makes the head of a new partition, unless it is there already.
+   *
+   * @param isLate asked before every attempt; once true, no more is sent
+   * @throws {WriteFailed}
+   */
+  async create(partition: PartitionId, isLate: () => boolean = () => false): Promise<void> {
     const zero = { N: '0' };
     const register = Object.fromEntries(REGISTER.map((name) => [name, { B: NO_RESERVATION }]));
     const command = new PutItemCommand({
@@ -96,7 +101,7 @@ export class PartitionHeads {
       Item: { ...key(partition), v: { N: LAYOUT_VERSION }, next: zero, logStart: zero, settled: zero, ...register },
       ConditionExpression: 'attribute_not_exists(pk)',
     });
-    await ignoringCondition(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+    await ignoringCondition(new WriteAttempts(command, isLate).outcome(this.#dynamodb.send(command)));
   }
 
   /** Refuses every later reservation. A head that is gone stays gone. @throws {WriteFailed} */
@@ -115,6 +120,25 @@ export class PartitionHeads {
   async remove(partition: PartitionId): Promise<void> {
     const command = new DeleteItemCommand({ TableName: this.#table, Key: key(partition) });
     await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+  }
+
+  /**
+   * Tells how far a closed partition has been emptied, as its log start: one write unit.
+   *
+   * @param below nothing is left below it; `all`: nothing at all is left
+   * @throws {WriteFailed}
+   */
+  async markPurged(partition: PartitionId, below: number | 'all'): Promise<void> {
+    const command = new UpdateItemCommand({
+      TableName: this.#table,
+      Key: key(partition),
+      UpdateExpression: `SET logStart = ${below === 'all' ? '#next' : ':below'}`,
+      ConditionExpression: `attribute_exists(closed) AND logStart < ${below === 'all' ? '#next' : ':below'}`,
+      ...(below === 'all'
+        ? { ExpressionAttributeNames: { '#next': 'next' } }
+        : { ExpressionAttributeValues: { ':below': { N: String(below) } } }),
+    });
+    await ignoringCondition(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
   /**

@@ -1,6 +1,5 @@
 import {
   type AttributeValue,
-  DeleteItemCommand,
   GetItemCommand,
   PutItemCommand,
   QueryCommand,
@@ -8,7 +7,7 @@ import {
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
-import type { DeletedTopic, Page, Topic } from '../domain/topic.ts';
+import { type DeletedTopic, headsOf, type Page, type Topic } from '../domain/topic.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
 import { LAYOUT_VERSION, LEFTOVERS, leftoverKey, type StateKey, TOPICS, topicKey } from './keys.ts';
 
@@ -49,7 +48,11 @@ export class Topics {
     await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
   }
 
-  /** Makes the announced topic, whose heads stand. @returns false when the name is taken. @throws {WriteFailed} */
+  /**
+   * Makes the announced topic, whose heads stand.
+   *
+   * @returns false when the name is taken, or the announcement has been taken for abandoned. @throws {WriteFailed}
+   */
   async create(topic: Topic): Promise<boolean> {
     const command = new TransactWriteItemsCommand({
       TransactItems: [
@@ -60,33 +63,35 @@ export class Topics {
             ConditionExpression: 'attribute_not_exists(pk)',
           },
         },
-        { Delete: { TableName: this.#table, Key: key(leftoverKey(topic.id)) } },
+        {
+          Delete: {
+            TableName: this.#table,
+            Key: key(leftoverKey(topic.id)),
+            ConditionExpression: 'attribute_exists(pk) AND attribute_not_exists(abandoned)',
+          },
+        },
       ],
     });
     return this.#transact(command);
   }
 
-  /** Forgets an announced topic that was not made, once its heads are gone. @throws {WriteFailed} */
-  async forget(topicId: string): Promise<void> {
-    const command = new DeleteItemCommand({ TableName: this.#table, Key: key(leftoverKey(topicId)) });
-    await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
-  }
-
   /** Stores new settings. @returns false when the topic is no longer `before`: read it again. @throws {WriteFailed} */
   async update(before: Topic, after: Topic): Promise<boolean> {
+    const growing = after.growingTo === undefined ? ' REMOVE growingTo' : ', growingTo = :growing';
+    const same = sameTopic(before);
     const command = new UpdateItemCommand({
       TableName: this.#table,
       Key: key(topicKey(before.name)),
-      UpdateExpression: 'SET #partitions = :partitions, retentionMs = :retention, hiddenUntil = :hidden',
-      ConditionExpression: 'id = :id AND #partitions = :oldPartitions AND retentionMs = :oldRetention',
-      ExpressionAttributeNames: { '#partitions': 'partitions' },
+      UpdateExpression: `SET #partitions = :partitions, retentionMs = :retention, hiddenUntil = :hidden${growing}`,
+      ConditionExpression: `${same.ConditionExpression} AND retentionMs = :oldRetention`,
+      ExpressionAttributeNames: same.ExpressionAttributeNames,
       ExpressionAttributeValues: {
-        ':id': { S: before.id },
+        ...same.ExpressionAttributeValues,
         ':partitions': { N: String(after.partitions) },
-        ':oldPartitions': { N: String(before.partitions) },
         ':retention': { N: String(after.retentionMs) },
         ':oldRetention': { N: String(before.retentionMs) },
         ':hidden': { N: String(after.hiddenUntil) },
+        ...(after.growingTo === undefined ? {} : { ':growing': { N: String(after.growingTo) } }),
       },
     });
     try {
@@ -101,20 +106,12 @@ export class Topics {
   /**
    * Takes the name off an incarnation and lists it as deleted, in one step: nothing is ever lost between the two.
    *
-   * @returns false when the topic is no longer this incarnation, or has other partitions by now. @throws {WriteFailed}
+   * @returns false when the topic is no longer this incarnation, or may have other heads by now. @throws {WriteFailed}
    */
   async markDeleted(topic: Topic, deletedAt: number): Promise<boolean> {
     const command = new TransactWriteItemsCommand({
       TransactItems: [
-        {
-          Delete: {
-            TableName: this.#table,
-            Key: key(topicKey(topic.name)),
-            ConditionExpression: 'id = :id AND #partitions = :partitions',
-            ExpressionAttributeNames: { '#partitions': 'partitions' },
-            ExpressionAttributeValues: { ':id': { S: topic.id }, ':partitions': { N: String(topic.partitions) } },
-          },
-        },
+        { Delete: { TableName: this.#table, Key: key(topicKey(topic.name)), ...sameTopic(topic) } },
         {
           Put: {
             TableName: this.#table,
@@ -122,7 +119,7 @@ export class Topics {
               ...key(leftoverKey(topic.id)),
               v: { N: LAYOUT_VERSION },
               name: { S: topic.name },
-              partitions: { N: String(topic.partitions) },
+              partitions: { N: String(headsOf(topic)) },
               at: { N: String(deletedAt) },
               deleted: { BOOL: true },
             },
@@ -188,6 +185,20 @@ function key({ pk, sk }: StateKey): Item {
   return { pk: { S: pk }, sk: { S: sk } };
 }
 
+/** The condition that a topic is this incarnation, with these partitions and no other heads. */
+function sameTopic({ id, partitions, growingTo }: Topic) {
+  const growing = growingTo === undefined ? 'attribute_not_exists(growingTo)' : 'growingTo = :oldGrowing';
+  return {
+    ConditionExpression: `id = :id AND #partitions = :oldPartitions AND ${growing}`,
+    ExpressionAttributeNames: { '#partitions': 'partitions' },
+    ExpressionAttributeValues: {
+      ':id': { S: id },
+      ':oldPartitions': { N: String(partitions) },
+      ...(growingTo === undefined ? {} : { ':oldGrowing': { N: String(growingTo) } }),
+    },
+  };
+}
+
 function toItem(topic: Topic): Item {
   return {
     ...key(topicKey(topic.name)),
@@ -208,6 +219,7 @@ function toTopic(item: Item): Topic {
     retentionMs: Number(item.retentionMs!.N),
     createdAt: Number(item.createdAt!.N),
     hiddenUntil: Number(item.hiddenUntil!.N),
+    ...(item.growingTo === undefined ? {} : { growingTo: Number(item.growingTo.N) }),
   };
 }
 

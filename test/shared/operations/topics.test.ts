@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PartitionsCannotShrink, TopicNotFound, Unavailable } from '../../../shared/domain/errors.ts';
+import { HEAD_DEADLINE_MS } from '../../../shared/domain/limits.ts';
 import { describePartitions, findOffsets } from '../../../shared/operations/partitions.ts';
 import { deleteTopic, getTopic, listDeletedTopics, listTopics, putTopic } from '../../../shared/operations/topics.ts';
 import { append, type Host, type LogBench, makeTopic, openLogBench, read } from '../../support/log-bench.ts';
@@ -56,6 +57,102 @@ describe('a topic', () => {
     await append(other, 'orders', 'a');
     await putTopic(host.backbone, 'orders', { partitions: 2 });
     expect((await read(other, 'orders', 0, { partition: 1 })).got).toEqual([]);
+  });
+});
+
+describe('a creation', () => {
+  it('that was taken for abandoned meanwhile makes another incarnation, with heads of its own', async () => {
+    const held = host.faults.hold('TransactWriteItems');
+    const making = putTopic(host.backbone, 'orders', { partitions: 2 });
+    await held.arrived;
+    const [announced] = (await host.backbone.leftovers.list()).items;
+    expect(announced).toMatchObject({ name: 'orders', partitions: 2, state: 'announced' });
+    expect(await bench.host().backbone.leftovers.markAbandoned(announced!.id)).toBe(true);
+    held.release();
+    const { topic, created } = await making;
+    expect(created).toBe(true);
+    expect(topic.id).not.toBe(announced!.id);
+    expect(await append(host, 'orders', 'a', 1, 1)).toBe(0);
+    expect((await host.backbone.leftovers.list()).items).toMatchObject([{ id: announced!.id, state: 'abandoned' }]);
+    expect((await listDeletedTopics(host.backbone, { limit: 100 })).items).toEqual([]);
+  });
+
+  it('cannot be taken for abandoned once it is through', async () => {
+    const { topic } = await putTopic(host.backbone, 'orders', {});
+    expect(await host.backbone.leftovers.markAbandoned(topic.id)).toBe(false);
+  });
+
+  it('that is refused because it had been carried out already is recognised as its own', async () => {
+    const { topicItems } = host.backbone;
+    const create = topicItems.create.bind(topicItems);
+    topicItems.create = async (topic) => {
+      expect(await create(topic)).toBe(true);
+      return create(topic);
+    };
+    expect((await putTopic(host.backbone, 'orders', {})).created).toBe(true);
+    expect(await append(host, 'orders', 'a')).toBe(0);
+  });
+});
+
+describe('a growth that is broken off', () => {
+  const heads = async (topicId: string) =>
+    Promise.all([0, 1, 2, 3].map((partition) => host.backbone.heads.read({ topicId, partition })));
+  const breakOff = async () => {
+    const { topic } = await putTopic(host.backbone, 'orders', { partitions: 2 });
+    host.faults.next('UpdateItem', 'lose-request', 3, 'REMOVE growingTo');
+    await expect(putTopic(host.backbone, 'orders', { partitions: 4 })).rejects.toBeInstanceOf(Unavailable);
+    return topic.id;
+  };
+
+  it('adds no partitions, and is finished by a repeat, or by a smaller one', async () => {
+    const topicId = await breakOff();
+    expect(await getTopic(host.backbone, 'orders')).toMatchObject({ partitions: 2, growingTo: 4 });
+    expect(await heads(topicId)).not.toContain(undefined);
+    const smaller = await putTopic(host.backbone, 'orders', { partitions: 3 });
+    expect(smaller).toMatchObject({ keysMoved: true, topic: { partitions: 3, growingTo: 4 } });
+    expect(await append(host, 'orders', 'a', 1, 2)).toBe(0);
+    const { topic } = await putTopic(host.backbone, 'orders', { partitions: 4 });
+    expect(topic).not.toHaveProperty('growingTo');
+    expect(await getTopic(host.backbone, 'orders')).toEqual(topic);
+  });
+
+  it('leaves heads that a DELETE closes, and hands on to be removed', async () => {
+    const topicId = await breakOff();
+    await deleteTopic(bench.host().backbone, 'orders');
+    const [leftover] = (await host.backbone.leftovers.list()).items;
+    expect(leftover).toMatchObject({ id: topicId, partitions: 4, state: 'deleted', closedAt: bench.clock.now() });
+    const reserve = (partition: number) =>
+      host.backbone.heads.reserve(
+        { topicId, partition },
+        'ab'.repeat(12),
+        { count: 1, time: bench.clock.now(), expiresAt: 0, settleMs: 2_000 },
+        () => false,
+      );
+    expect(await Promise.all([0, 1, 2, 3].map(reserve))).toEqual(Array(4).fill(undefined));
+  });
+
+  it('by a DELETE grows the next incarnation instead', async () => {
+    const { topic: old } = await putTopic(host.backbone, 'orders', { partitions: 2 });
+    const held = host.faults.hold('UpdateItem', 'none', 'REMOVE growingTo');
+    const growing = putTopic(host.backbone, 'orders', { partitions: 4 });
+    await held.arrived;
+    await deleteTopic(bench.host().backbone, 'orders');
+    held.release();
+    const { topic } = await growing;
+    expect(topic).toMatchObject({ partitions: 4 });
+    expect(topic.id).not.toBe(old.id);
+    expect((await host.backbone.leftovers.list()).items).toMatchObject([{ id: old.id, partitions: 4 }]);
+  });
+
+  it('by the clock makes no head after its time: it would outlive the purge', async () => {
+    await putTopic(host.backbone, 'orders', { partitions: 2 });
+    const held = host.faults.hold('UpdateItem', 'none', 'growingTo');
+    const growing = putTopic(host.backbone, 'orders', { partitions: 4 });
+    await held.arrived;
+    bench.clock.pass(HEAD_DEADLINE_MS + 1);
+    held.release();
+    await expect(growing).rejects.toBeInstanceOf(Unavailable);
+    expect(host.faults.calls.filter((call) => call === 'PutItem')).toHaveLength(3); // the announcement, two heads
   });
 });
 

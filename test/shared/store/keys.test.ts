@@ -8,6 +8,7 @@ import {
   parseHeadKey,
   parseLogItemKey,
   parseLogKey,
+  SWEEP_LEASE,
   topicKey,
   uploadLogKey,
   uploadObjectKey,
@@ -55,8 +56,11 @@ describe('keys', () => {
     expect(() => parseHeadKey({ ...headKey(partition), sk: 'tail' })).toThrow(/not the key/);
   });
 
-  it('of a topic, of a leftover and of a head never meet', () => {
-    const keys = [topicKey('head'), leftoverKey(partition.topicId), headKey(partition), topicKey(partition.topicId)];
+  it('of a topic, of a leftover, of a head and of the lease never meet', () => {
+    const keys = [
+      ...[topicKey('head'), topicKey('lease'), topicKey(partition.topicId)],
+      ...[leftoverKey(partition.topicId), headKey(partition), SWEEP_LEASE],
+    ];
     expect(new Set(keys.map(({ pk, sk }) => `${pk} ${sk}`)).size).toBe(keys.length);
   });
 });

@@ -1,0 +1,95 @@
+import {
+  type AttributeValue,
+  DeleteItemCommand,
+  QueryCommand,
+  UpdateItemCommand,
+  type UpdateItemCommandInput,
+} from '@aws-sdk/client-dynamodb';
+import type { Leftover, Page } from '../domain/topic.ts';
+import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
+import { LEFTOVERS, leftoverKey } from './keys.ts';
+
+type Item = Record<string, AttributeValue>;
+
+/** Incarnations without a topic, in the State table, as whoever removes them sees them. `Topics` makes these items. */
+export class Leftovers {
+  readonly #dynamodb: DynamoDB;
+  readonly #table: string;
+
+  constructor(dynamodb: DynamoDB, table: string) {
+    this.#dynamodb = dynamodb;
+    this.#table = table;
+  }
+
+  /**
+   * Lists leftovers by id: half a read unit while there are none. They may be as they were a moment ago.
+   *
+   * @throws {Throttled | Unavailable}
+   */
+  async list(after?: string): Promise<Page<Leftover>> {
+    const command = new QueryCommand({
+      TableName: this.#table,
+      KeyConditionExpression: 'pk = :pk',
+      ExpressionAttributeValues: { ':pk': { S: LEFTOVERS } },
+      ...(after === undefined ? {} : { ExclusiveStartKey: key(after) }),
+    });
+    const { Items, LastEvaluatedKey } = await readOutcome(this.#dynamodb.send(command));
+    const next = LastEvaluatedKey?.sk?.S;
+    return { items: (Items ?? []).map(toLeftover), ...(next === undefined ? {} : { next }) };
+  }
+
+  /**
+   * Takes an announced incarnation for abandoned: from now on it cannot be made any more.
+   *
+   * @returns false when it has been made, or removed. @throws {WriteFailed}
+   */
+  async markAbandoned(topicId: string): Promise<boolean> {
+    return this.#update(topicId, {
+      UpdateExpression: 'SET abandoned = :true',
+      ConditionExpression: 'attribute_exists(pk) AND attribute_not_exists(deleted)',
+      ExpressionAttributeValues: { ':true': { BOOL: true } },
+    });
+  }
+
+  /** Notes that every head of a leftover has been closed, unless that was noted before. @throws {WriteFailed} */
+  async markClosed(topicId: string, closedAt: number): Promise<void> {
+    await this.#update(topicId, {
+      UpdateExpression: 'SET closedAt = :at',
+      ConditionExpression: 'attribute_exists(pk) AND attribute_not_exists(closedAt)',
+      ExpressionAttributeValues: { ':at': { N: String(closedAt) } },
+    });
+  }
+
+  /** Forgets a leftover of which nothing is left. @throws {WriteFailed} */
+  async remove(topicId: string): Promise<void> {
+    const command = new DeleteItemCommand({ TableName: this.#table, Key: key(topicId) });
+    await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+  }
+
+  async #update(topicId: string, change: Partial<UpdateItemCommandInput>): Promise<boolean> {
+    const command = new UpdateItemCommand({ TableName: this.#table, Key: key(topicId), ...change });
+    try {
+      await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+      return true;
+    } catch (error) {
+      if (isConditionFailed(error)) return false;
+      throw error;
+    }
+  }
+}
+
+function key(topicId: string): Item {
+  const { pk, sk } = leftoverKey(topicId);
+  return { pk: { S: pk }, sk: { S: sk } };
+}
+
+function toLeftover(item: Item): Leftover {
+  return {
+    name: item.name!.S!,
+    id: item.sk!.S!,
+    partitions: Number(item.partitions!.N),
+    at: Number(item.at!.N),
+    state: item.deleted?.BOOL ? 'deleted' : item.abandoned?.BOOL ? 'abandoned' : 'announced',
+    ...(item.closedAt === undefined ? {} : { closedAt: Number(item.closedAt.N) }),
+  };
+}
