@@ -29,6 +29,14 @@ export interface ReadResult {
   readonly highWatermark: number;
 }
 
+/** Where the records go. */
+export interface Sink {
+  /** Takes those of a slot from an offset on. @returns the next offset it wants: within the slot when it is full */
+  readonly take: Visit;
+  /** Takes no more, as far as it knows without seeing what comes next. */
+  isFull(): boolean;
+}
+
 export interface ReadPorts extends WalkPorts {
   readonly topics: TopicCache;
   readonly readers: ReaderMemory;
@@ -44,11 +52,9 @@ const STARTS_MAX = 4;
 /**
  * Reads a partition from an offset on: one round trip when there is data. Never passes an unsettled offset (A3).
  *
- * @param sink takes the records of a slot from an offset on and returns the next offset it wants: within the slot when
- *   it is full, behind it when it can take more
  * @throws {TopicNotFound | PartitionNotFound | OffsetOutOfRange | Throttled | Unavailable}
  */
-export async function readBatches(ports: ReadPorts, request: ReadRequest, sink: Visit): Promise<ReadResult> {
+export async function readBatches(ports: ReadPorts, request: ReadRequest, sink: Sink): Promise<ReadResult> {
   const waitUntil = Math.min(ports.clock.now() + request.waitMs, request.deadline);
   let offset = request.offset;
   for (let start = 0; start < STARTS_MAX; start++) {
@@ -75,11 +81,11 @@ class PartitionRead {
   readonly #ports: ReadPorts;
   readonly #topic: Topic;
   readonly #request: ReadRequest;
-  readonly #sink: Visit;
+  readonly #sink: Sink;
   readonly #waitUntil: number;
   readonly #partition: PartitionId;
 
-  constructor(ports: ReadPorts, topic: Topic, request: ReadRequest, sink: Visit, waitUntil: number) {
+  constructor(ports: ReadPorts, topic: Topic, request: ReadRequest, sink: Sink, waitUntil: number) {
     this.#ports = ports;
     this.#topic = topic;
     this.#request = request;
@@ -127,9 +133,10 @@ class PartitionRead {
       deadline: this.#request.deadline,
       stopAtExpired,
       needsTail: () => needsTail && !delivered,
+      isFull: () => this.#sink.isFull(),
     };
     const walked = walk.run(options, (slot, at) => {
-      const next = this.#sink(slot, at);
+      const next = this.#sink.take(slot, at);
       delivered ||= next > at;
       return next;
     });

@@ -24,6 +24,10 @@ export class RawFetchAnswer implements FetchAnswer {
     return this.#count;
   }
 
+  isFull(): boolean {
+    return this.#count >= this.#maxRecords;
+  }
+
   take(slot: BatchSlot, from: number): number {
     const count = slot.last - from + 1;
     const full = this.#count + count > this.#maxRecords || this.#bytes + slot.batch.length > this.#maxBytes;

@@ -4,11 +4,14 @@ import { measureCost } from '../../bench/cost.ts';
 
 const nothing = () => {};
 
-describe('an append and a fetch of 10 records', () => {
+describe('appends and fetches of 1 and of 10 records', () => {
   it('cost what the design says, as the engine reports it', async () => {
-    const { laws, tables } = await measureCost(nothing, [10]);
+    const { laws, tables } = await measureCost(nothing, [1, 10]);
     expect(laws.flatMap(({ broken }) => broken)).toEqual([]);
-    expect(tables[0]!.rows).toMatchObject([{ records: 10, floorWriteUnits: 4, writeUnits: 4, roundTrips: 2 }]);
+    expect(tables[0]!.rows).toMatchObject([
+      { records: 1, floorWriteUnits: 2, writeUnits: 2, roundTrips: 2 },
+      { records: 10, floorWriteUnits: 4, writeUnits: 4, roundTrips: 2 },
+    ]);
   });
 });
 
