@@ -16,11 +16,7 @@ function fetchRoutes(backbone: Backbone): ApiRoutes {
     'GET /v1/topics/{topic}/partitions/{partition}/records': async (request, answerBy) => {
       const fetch = parseFetchRequest(request);
       const answer = openFetchAnswer(fetch);
-      const result = await readBatches(
-        backbone,
-        { ...fetch, slotsMax: fetch.maxRecords, deadline: answerBy },
-        (slot, from) => answer.take(slot, from),
-      );
+      const result = await readBatches(backbone, { ...fetch, slotsMax: fetch.maxRecords, deadline: answerBy }, answer);
       if (answer.count > 0) {
         const log = `${result.topicId}.${fetch.partition}`;
         backbone.observe({ kind: 'records_read', log, count: answer.count });

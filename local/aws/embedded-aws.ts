@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ChangeListener } from './dynamodb/change-feed.ts';
@@ -13,13 +14,15 @@ import { S3 } from './s3/s3.ts';
 import type { AwsRequest, AwsResponse } from './service.ts';
 import { Queues } from './sqs/queues.ts';
 import { Sqs } from './sqs/sqs.ts';
-import { openLevel } from './storage/level.ts';
+import { type Level, openLevel } from './storage/level.ts';
 import { Records } from './storage/records.ts';
 
-/** Key pair of the embedded services; presigned URLs are verified with it, other signatures only for their age. */
-const CREDENTIALS = { accessKeyId: 'local', secretAccessKey: 'local' };
+/** Key pair of the embedded services, as other local engines have it; presigned URLs are verified with it, other signatures only for their age. */
+const CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' };
 
 const EXPIRE_EVERY_MS = 60_000;
+/** How long a request that runs may hold up the close; then its connection is cut. */
+const CLOSE_GRACE_MS = 2_000;
 
 export interface EmbeddedAwsOptions {
   /** Folder for all data, made if absent; without it everything is in memory. */
@@ -46,45 +49,76 @@ export interface EmbeddedAws {
   onChange(table: string, listener: ChangeListener): () => void;
   /** Removes what has expired at `now` (epoch ms). @returns how many items were removed */
   expireNow(now?: number): Promise<number>;
-  /** Ends the server and closes the data. */
+  /** Ends long polls, waits for the requests that run, then closes the server and the data. Later requests throw {@link EmbeddedAwsClosed}. */
   close(): Promise<void>;
+}
+
+/** The engine was closed; the request was not begun. */
+export class EmbeddedAwsClosed extends Error {
+  constructor() {
+    super('the embedded AWS services are closed');
+    this.name = 'EmbeddedAwsClosed';
+  }
 }
 
 /** DynamoDB, S3 and SQS inside this process. @throws {DataInUse} {PortInUse} */
 export async function openEmbeddedAws(options: EmbeddedAwsOptions = {}): Promise<EmbeddedAws> {
-  const now = options.now ?? Date.now;
   const { path } = options;
   if (path !== undefined) await mkdir(path, { recursive: true });
   const level = await openLevel(path && join(path, 'level'));
+  try {
+    return await start(level, options);
+  } catch (error) {
+    await level.close();
+    throw error;
+  }
+}
+
+async function start(level: Level, options: EmbeddedAwsOptions): Promise<EmbeddedAws> {
+  const { path, port = 0, now = Date.now, expireEveryMs = EXPIRE_EVERY_MS } = options;
+  const dynamodb = new DynamoDb(new Database(level), now);
+  await dynamodb.open();
   const objects = new ObjectStore(new Records(level), await openBodies(path && join(path, 'objects')), now);
   await objects.open();
   const s3 = new S3(objects, CREDENTIALS, now);
   const queues = new Queues(new Records(level), now);
   await queues.open();
   const sqs = new Sqs(queues, () => server.url);
-  const dynamodb = new DynamoDb(new Database(level), now);
-  await dynamodb.open();
 
-  const serve = async (request: AwsRequest): Promise<AwsResponse> => {
+  const route = (request: AwsRequest): Promise<AwsResponse> => {
     switch (request.headers['x-amz-target']?.split('.')[0]) {
+      case undefined:
+        return s3.serve(request);
       case 'DynamoDB_20120810':
         return serveJson(request, now(), (operation, body) => dynamodb.run(operation, body));
       case 'DynamoDBStreams_20120810':
         return serveJson(request, now(), (operation, body) => dynamodb.runStreams(operation, body));
       case 'AmazonSQS':
         return serveJson(request, now(), (operation, body) => sqs.run(operation, body, request.signal));
-      case undefined:
-        return s3.serve(request);
       default:
         return serveJson(request, now(), async () => refusal('UnknownOperationException'));
     }
   };
+  let closing: Promise<void> | undefined;
+  const running = new Set<Promise<unknown>>();
+  const serve = async (request: AwsRequest): Promise<AwsResponse> => {
+    if (closing) throw new EmbeddedAwsClosed();
+    const answer = route(request);
+    running.add(answer);
+    return answer.finally(() => running.delete(answer));
+  };
 
-  const server = await listen(serve, options.port ?? 0).catch(async (error) => {
+  const server = await listen(serve, port);
+  const end = async () => {
+    clearInterval(timer);
+    queues.close();
+    const ended = Promise.allSettled(running);
+    await Promise.race([ended, once(AbortSignal.timeout(CLOSE_GRACE_MS), 'abort')]);
+    await server.close();
+    await ended;
+    await dynamodb.close();
     await level.close();
-    throw error;
-  });
-  const expireEveryMs = options.expireEveryMs ?? EXPIRE_EVERY_MS;
+  };
   const sweep = () => dynamodb.expire().catch((error) => console.error('expired items were not removed:', error));
   const timer = expireEveryMs > 0 ? setInterval(sweep, expireEveryMs).unref() : undefined;
   return {
@@ -97,12 +131,9 @@ export async function openEmbeddedAws(options: EmbeddedAwsOptions = {}): Promise
       endpoint: server.url,
       requestHandler: new InProcessHandler(serve),
     }),
-    async close() {
-      clearInterval(timer);
-      queues.close();
-      await server.close();
-      await dynamodb.close();
-      await level.close();
+    close() {
+      closing ??= end();
+      return closing;
     },
   };
 }

@@ -31,6 +31,14 @@ export interface ReadResult {
   readonly highWatermark: number;
 }
 
+/** Where the records go. */
+export interface Sink {
+  /** Takes those of a slot from an offset on. @returns the next offset it wants: within the slot when it is full */
+  readonly take: Visit;
+  /** Takes no more, as far as it knows without seeing what comes next. */
+  isFull(): boolean;
+}
+
 export interface ReadPorts extends WalkPorts, SpillPorts {
   readonly log: WalkPorts['log'] & SpillPorts['log'];
   readonly topics: TopicCache;
@@ -47,11 +55,9 @@ const STARTS_MAX = 4;
 /**
  * Reads a partition from an offset on: one round trip when there is data. Never passes an unsettled offset (A3).
  *
- * @param sink takes the records of a slot from an offset on and returns the next offset it wants: within the slot when
- *   it is full, behind it when it can take more
  * @throws {TopicNotFound | PartitionNotFound | OffsetOutOfRange | Throttled | Unavailable}
  */
-export async function readBatches(ports: ReadPorts, request: ReadRequest, sink: Visit): Promise<ReadResult> {
+export async function readBatches(ports: ReadPorts, request: ReadRequest, sink: Sink): Promise<ReadResult> {
   const waitUntil = Math.min(ports.clock.now() + request.waitMs, request.deadline);
   let offset = request.offset;
   for (let start = 0; start < STARTS_MAX; start++) {
@@ -78,11 +84,11 @@ class PartitionRead {
   readonly #ports: ReadPorts;
   readonly #topic: Topic;
   readonly #request: ReadRequest;
-  readonly #sink: Visit;
+  readonly #sink: Sink;
   readonly #waitUntil: number;
   readonly #partition: PartitionId;
 
-  constructor(ports: ReadPorts, topic: Topic, request: ReadRequest, sink: Visit, waitUntil: number) {
+  constructor(ports: ReadPorts, topic: Topic, request: ReadRequest, sink: Sink, waitUntil: number) {
     this.#ports = ports;
     this.#topic = topic;
     this.#request = request;
@@ -132,12 +138,13 @@ class PartitionRead {
       deadline: this.#request.deadline,
       stopAtExpired,
       needsTail: () => needsTail && !delivered,
+      isFull: () => this.#sink.isFull(),
     };
     const walked = walk.run(options, async (slot, at) => {
       const whole = await spilled.load(slot);
       if (whole === undefined) return slot.last + 1;
       if (whole.unreadable !== undefined) this.#ports.observe({ kind: whole.unreadable, log: walk.log });
-      const next = await this.#sink(whole, at);
+      const next = await this.#sink.take(whole, at);
       delivered ||= next > at;
       return next;
     });

@@ -46,6 +46,8 @@ export interface WalkOptions {
   onPage?(slots: readonly Slot[]): void;
   /** Whether the head is read, and the tail settled by it, where no slot follows: when this says so. */
   needsTail?(): boolean;
+  /** Whether the visitor takes no more: then no Query is made to find more. */
+  isFull?(): boolean;
 }
 
 /** Takes the records of a slot from offset `from` on. @returns the next offset wanted; within the slot: no more */
@@ -105,7 +107,7 @@ export class Walk {
       const page = await this.#ports.log.read(this.#partition, this.position, options);
       options.onPage?.(page.slots);
       const step = await this.#takePage(page.slots, options, visit);
-      if (step === 'stop') return;
+      if (step === 'stop' || options.isFull?.()) return;
       if (step === 'again' || page.more) continue;
       // Nothing more is stored. Whether something is reserved only the head tells.
       if (options.needsTail?.() === false) return;

@@ -18,6 +18,8 @@ export interface FetchAnswer {
   readonly count: number;
   /** Takes the records of a slot from an offset on. @returns the next offset: behind the slot, or less when it is full */
   take(slot: BatchSlot, from: number): number;
+  /** Whether it has as many records as are asked for; that the next one is too large it finds out when it sees it. */
+  isFull(): boolean;
   finish(findings: FetchFindings): ApiAnswer;
 }
 

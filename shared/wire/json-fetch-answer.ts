@@ -42,10 +42,13 @@ export class JsonFetchAnswer implements FetchAnswer {
     return this.#count;
   }
 
+  isFull(): boolean {
+    return this.#count >= this.#maxRecords || (this.#count > 0 && this.#inflated >= INFLATED_BATCH_BYTES_MAX);
+  }
+
   /** Records of a batch that is damaged come as errors, each at its offset, so that the reader can go on. */
   take(slot: BatchSlot, from: number): number {
-    if (this.#count >= this.#maxRecords) return from;
-    if (this.#count > 0 && this.#inflated >= INFLATED_BATCH_BYTES_MAX) return from;
+    if (this.isFull()) return from;
     const batch = this.#open(slot);
     const base = baseOf(slot);
     let offset = from;

@@ -25,6 +25,10 @@ export class RawFetchAnswer implements FetchAnswer {
     return this.#count;
   }
 
+  isFull(): boolean {
+    return this.#count >= this.#maxRecords;
+  }
+
   /** @throws {PayloadUnreadable} when the first batch cannot be read: bytes have no place to say so */
   take(slot: BatchSlot, from: number): number {
     if (slot.unreadable !== undefined) {

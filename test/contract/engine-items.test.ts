@@ -6,6 +6,7 @@ import {
   GetItemCommand,
   PutItemCommand,
   QueryCommand,
+  TransactWriteItemsCommand,
   UpdateItemCommand,
   type UpdateItemCommandInput,
 } from '@aws-sdk/client-dynamodb';
@@ -296,6 +297,28 @@ describe('capacity', () => {
     expect(eventual.ConsumedCapacity!.CapacityUnits).toBe(0.5);
   });
 
+  it('counts the bytes of text, not its characters', async () => {
+    const item = { ...newKey(), value: { S: 'é'.repeat(1_000) } };
+    const total = { ReturnConsumedCapacity: 'TOTAL' as const };
+    expect((await put(item, total)).ConsumedCapacity!.CapacityUnits).toBe(2);
+    await put({ ...item, sk: { N: '2' }, value: { M: { é: { L: [{ SS: ['é'.repeat(1_500), 'a'] }] } } } });
+    const { ConsumedCapacity } = await engine.dynamodb.send(
+      new QueryCommand({
+        TableName,
+        KeyConditionExpression: 'pk = :pk',
+        ExpressionAttributeValues: { ':pk': item.pk },
+        ConsistentRead: true,
+        ...total,
+      }),
+    );
+    expect(ConsumedCapacity!.CapacityUnits).toBe(2);
+    const most = 400 * 1024 - ('pk'.length + item.pk.S.length + 'sk'.length + 2 + 'value'.length);
+    await put({ ...newKey(), value: { S: 'é'.repeat(most / 2) } });
+    await expect(put({ ...newKey(), value: { S: 'é'.repeat(most / 2 + 1) } })).rejects.toMatchObject({
+      name: 'ValidationException',
+    });
+  });
+
   it('ends at 400 KB per item, to the byte', async () => {
     const key = newKey();
     const names = 'pk'.length + key.pk.S.length + 'sk'.length + 2 + 'value'.length;
@@ -303,6 +326,54 @@ describe('capacity', () => {
     await put({ ...key, value: { B: new Uint8Array(most) } });
     const tooLarge = put({ ...key, value: { B: new Uint8Array(most + 1) } });
     await expect(tooLarge).rejects.toMatchObject({ name: 'ValidationException' });
+  });
+});
+
+describe('a secondary index', () => {
+  it('follows every write: put, update of its key, transaction, removal', async () => {
+    const table = await freshTable(engine, {
+      AttributeDefinitions: [
+        { AttributeName: 'pk', AttributeType: 'S' },
+        { AttributeName: 'sk', AttributeType: 'N' },
+        { AttributeName: 'color', AttributeType: 'S' },
+      ],
+      GlobalSecondaryIndexes: [
+        {
+          IndexName: 'by-color',
+          KeySchema: [{ AttributeName: 'color', KeyType: 'HASH' }],
+          Projection: { ProjectionType: 'ALL' },
+        },
+      ],
+    });
+    const numbersOf = async (color: string) => {
+      const { Items } = await engine.dynamodb.send(
+        new QueryCommand({
+          TableName: table,
+          IndexName: 'by-color',
+          KeyConditionExpression: 'color = :color',
+          ExpressionAttributeValues: { ':color': { S: color } },
+        }),
+      );
+      return Items!.map(({ sk }) => sk!.N).sort();
+    };
+    const itemOf = (sk: string, color: string) => ({ pk: { S: 'a' }, sk: { N: sk }, color: { S: color } });
+    const keyOf = (sk: string) => ({ pk: { S: 'a' }, sk: { N: sk } });
+    const requests = ['1', '2', '3'].map((sk) => ({ PutRequest: { Item: itemOf(sk, 'red') } }));
+    await engine.dynamodb.send(new BatchWriteItemCommand({ RequestItems: { [table]: requests } }));
+    await expect.poll(() => numbersOf('red')).toEqual(['1', '2', '3']);
+    const paint = { UpdateExpression: 'SET color = :color', ExpressionAttributeValues: { ':color': { S: 'blue' } } };
+    await engine.dynamodb.send(new UpdateItemCommand({ TableName: table, Key: keyOf('1'), ...paint }));
+    await expect.poll(() => numbersOf('blue')).toEqual(['1']);
+    await engine.dynamodb.send(
+      new TransactWriteItemsCommand({
+        TransactItems: [
+          { Update: { TableName: table, Key: keyOf('2'), ...paint } },
+          { Delete: { TableName: table, Key: keyOf('3') } },
+        ],
+      }),
+    );
+    await expect.poll(() => numbersOf('blue')).toEqual(['1', '2']);
+    await expect.poll(() => numbersOf('red')).toEqual([]);
   });
 });
 

@@ -30,7 +30,10 @@ export async function contractEngine(now?: () => number): Promise<Engine> {
   const config = embedded?.clientConfig() ?? {
     region: 'us-east-1',
     endpoint: CONTRACT_ENDPOINT!,
-    credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+    credentials: {
+      accessKeyId: process.env.AWS_ACCESS_KEY_ID ?? 'test',
+      secretAccessKey: process.env.AWS_SECRET_ACCESS_KEY ?? 'test',
+    },
   };
   const clients = {
     dynamodb: new DynamoDBClient({ ...config, maxAttempts: 1 }),

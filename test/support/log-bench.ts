@@ -116,5 +116,6 @@ export async function read(
   };
   const deadline = host.backbone.clock.now() + 20_000;
   const request = { topic, partition: 0, offset, waitMs: 0, slotsMax: 500, deadline, ...options };
-  return { ...(await readBatches(host.backbone, request, take)), got };
+  const isFull = () => got.length >= request.slotsMax;
+  return { ...(await readBatches(host.backbone, request, { take, isFull })), got };
 }

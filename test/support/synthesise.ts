@@ -37,7 +37,11 @@ interface Statement {
   readonly Effect: 'Allow' | 'Deny';
   readonly Action: string | string[];
   /** A single resource of the stack: a list, a text or a pattern is not understood, so that no wildcard slips in. */
-  readonly Resource: { readonly 'Fn::GetAtt': readonly [id: string, attribute: 'Arn'] };
+  readonly Resource: Arn & { readonly 'Fn::Join'?: readonly [separator: '', parts: readonly [Arn, '/*']] };
+}
+
+interface Arn {
+  readonly 'Fn::GetAtt': readonly [id: string, attribute: 'Arn'];
 }
 
 /** Per function, what its role allows: actions by resource, which is named as its construct is. */

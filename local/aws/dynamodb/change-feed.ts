@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import db, { type Item, type Table } from 'dynalite/db/index.js';
+import type { Item, Table } from 'dynalite/db/index.js';
+import { itemBytes } from './capacity.ts';
 import type { Change, Database, Remover } from './database.ts';
 import { sameItem } from './expressions.ts';
 import { REGION } from './store-view.ts';
@@ -137,7 +138,7 @@ export class ChangeFeed {
         ...(NewImage && { NewImage }),
         ...(OldImage && { OldImage }),
         SequenceNumber: sequenceText(this.#sequence),
-        SizeBytes: [Keys, NewImage, OldImage].reduce((sum, image) => sum + (image ? db.itemSize(image) : 0), 0),
+        SizeBytes: [Keys, NewImage, OldImage].reduce((sum, image) => sum + (image ? itemBytes(image) : 0), 0),
         StreamViewType: view,
       },
       ...(remover === 'ttl' && { userIdentity: { type: 'Service', principalId: 'dynamodb.amazonaws.com' } as const }),

@@ -1,5 +1,6 @@
 import type { Checked } from 'dynalite/db/index.js';
 import { type JsonAnswer, refusal } from '../json-service.ts';
+import { type Capacity, readUnits, withUnits, writeUnits } from './capacity.ts';
 import { ChangeFeed, type ChangeListener } from './change-feed.ts';
 import type { Database } from './database.ts';
 import { isServiceError, nameOf } from './errors.ts';
@@ -33,8 +34,11 @@ export class DynamoDb {
     this.#tables = new TableOperations(database, this.#feed, this.#timeToLive, now);
     this.#transactions = new Transactions(database, now);
     this.#operations = {
-      ...this.#plain('BatchGetItem', 'BatchWriteItem', 'DescribeTable', 'GetItem', 'ListTables', 'ListTagsOfResource'),
-      ...this.#plain('Query', 'Scan', 'TagResource', 'UntagResource'),
+      ...this.#plain('BatchGetItem', 'BatchWriteItem', 'DescribeTable', 'ListTables', 'ListTagsOfResource'),
+      ...this.#plain('TagResource', 'UntagResource'),
+      GetItem: (body) => this.#read('GetItem', body),
+      Query: (body) => this.#read('Query', body),
+      Scan: (body) => this.#read('Scan', body),
       PutItem: (body) => this.#write('PutItem', body),
       UpdateItem: (body) => this.#write('UpdateItem', body),
       DeleteItem: (body) => this.#write('DeleteItem', body),
@@ -102,13 +106,24 @@ export class DynamoDb {
     );
   }
 
+  async #read(operation: 'GetItem' | 'Query' | 'Scan', body: unknown): Promise<unknown> {
+    const view = new StoreView(this.#database);
+    const data = checked(operation, body, view);
+    const answer = await view.run<{ ScannedCount?: number; ConsumedCapacity?: Capacity }>(actionOf(operation), data);
+    // What a Query of an index costs is left to dynalite.
+    if (data.IndexName) return answer;
+    const read = answer.ScannedCount === undefined ? [view.found ?? {}] : view.streamed.slice(0, answer.ScannedCount);
+    return withUnits(answer, () => readUnits(read, data.ConsistentRead === true));
+  }
+
   async #write(operation: 'PutItem' | 'UpdateItem' | 'DeleteItem', body: unknown): Promise<unknown> {
     let data: Checked | undefined;
     const onRead = (item: StoreView['found']) => bindOldValues(data?._updates?.sections ?? [], item);
     const view = new StoreView(this.#database, { onRead });
     data = checked(operation, body, view);
     try {
-      return await view.run(actionOf(operation), data);
+      const answer = await view.run<object>(actionOf(operation), data);
+      return withUnits(answer, () => writeUnits(view.found, view.written));
     } catch (error) {
       const asked = data.ReturnValuesOnConditionCheckFailure === 'ALL_OLD';
       if (asked && view.found && isServiceError(error) && nameOf(error) === 'ConditionalCheckFailedException') {

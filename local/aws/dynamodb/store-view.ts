@@ -1,7 +1,8 @@
-import type { Callback, Checked, Collection, Item, Operation, Store, Table } from 'dynalite/db/index.js';
-import { LevelCollection } from '../storage/level.ts';
+import type { Callback, Checked, Collection, Item, Operation, Range, Store, Table } from 'dynalite/db/index.js';
+import { LevelCollection, valuesOf, within } from '../storage/level.ts';
+import { itemBytes } from './capacity.ts';
 import { type Change, Database } from './database.ts';
-import { resourceNotFound } from './errors.ts';
+import { resourceNotFound, validationError } from './errors.ts';
 
 export const ACCOUNT = '000000000000';
 export const REGION = 'us-east-1';
@@ -26,8 +27,12 @@ export interface Part {
 export class StoreView implements Store {
   readonly options = OPTIONS;
   readonly tableDb: Collection & { awsAccountId: string; awsRegion: string };
-  /** The item that the action read under its lock: the old image of a failed condition. */
+  /** The item that the action read, of a write under its lock: the old image of a failed condition. */
   found: Item | undefined;
+  /** The image that the action wrote last. */
+  written: Item | undefined;
+  /** Items that a Query or Scan was given, in order; it may have used fewer. */
+  readonly streamed: Item[] = [];
 
   readonly #database: Database;
   readonly #part: Part;
@@ -76,6 +81,11 @@ export class StoreView implements Store {
       const change = { table: this.#tables.get(table)!, key, before, after };
       const operations = this.#indexWrites;
       this.#indexWrites = [];
+      this.written = after;
+      if (after && itemBytes(after) > OPTIONS.maxItemSize) {
+        answer(validationError('Item size has exceeded the maximum allowed size'));
+        return;
+      }
       if (this.#part.collect) {
         this.#part.collect.changes.push(change);
         this.#part.collect.operations.push(...operations);
@@ -96,6 +106,8 @@ export class StoreView implements Store {
         }),
       put: (key: string, item: unknown, answer: Callback) => store(key, item as Item, answer),
       del: (key: string, answer: Callback) => store(key, undefined, answer),
+      createValueStream: (range?: Range) =>
+        valuesOf(this.#database.level, within(`item-${table}~`, range), (item) => this.streamed.push(item as Item)),
     });
   }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import db, { type Item, type Operation } from 'dynalite/db/index.js';
+import type { Item, Operation } from 'dynalite/db/index.js';
+import { itemBytes, readUnits, withUnits, writeUnits } from './capacity.ts';
 import type { Change, Database } from './database.ts';
 import {
   type CancellationReason,
@@ -112,7 +113,12 @@ export class Transactions {
       onRead: (item) => bindOldValues(step.data._updates?.sections ?? [], item),
     });
     try {
-      return { answer: await view.run(step.action, step.data), reason: { Code: 'None' } };
+      const told = await view.run<NonNullable<Outcome['answer']>>(step.action, step.data);
+      const { found, written } = view;
+      const answer = withUnits(told, () =>
+        step.data.ConsistentRead ? readUnits([found ?? {}], true) : writeUnits(found, written),
+      );
+      return { answer, reason: { Code: 'None' } };
     } catch (error) {
       return { reason: reasonOf(error, step, view.found) };
     }
@@ -121,11 +127,10 @@ export class Transactions {
   /** The answer to a transaction that was done before: what reading its items costs. */
   async #repeated(request: TransactRequest): Promise<unknown> {
     const outcomes: Outcome[] = [];
-    for (const { data, item } of request.steps) {
-      const read = { ...data, ConsistentRead: true };
+    for (const { item } of request.steps) {
       const found = item ? await this.#database.get<Item>(item) : undefined;
-      const ConsumedCapacity = db.addConsumedCapacity(read, true, found);
-      outcomes.push({ answer: ConsumedCapacity ? { ConsumedCapacity } : {}, reason: { Code: 'None' } });
+      const ConsumedCapacity = { CapacityUnits: readUnits([found ?? {}], true) };
+      outcomes.push({ answer: { ConsumedCapacity }, reason: { Code: 'None' } });
     }
     return { ConsumedCapacity: capacity(request, outcomes, 'ReadCapacityUnits') };
   }
@@ -146,7 +151,7 @@ function reasonOf(error: unknown, step: Step, found: Item | undefined): Cancella
 }
 
 function limitBytes(items: readonly (Item | undefined)[]): void {
-  const bytes = items.reduce((sum, item) => sum + (item ? db.itemSize(item) : 0), 0);
+  const bytes = items.reduce((sum, item) => sum + (item ? itemBytes(item) : 0), 0);
   if (bytes > BYTES_MAX) throw validationError('The aggregate size of the items in the transaction exceeds 4 MB');
 }
 

@@ -34,7 +34,8 @@ export class S3 {
     }
   }
 
-  #unexpected({ method, path }: AwsRequest, error: unknown): S3Error {
+  #unexpected({ method, path, signal }: AwsRequest, error: unknown): S3Error {
+    if (signal?.aborted) return new S3Error(400, 'RequestTimeout', 'The caller closed the connection');
     console.error(`${method} ${path} failed:`, error);
     return new S3Error(500, 'InternalError', 'We encountered an internal error. Please try again.');
   }

@@ -57,17 +57,23 @@ export function within(prefix: string, range: Range = {}): Range {
 }
 
 /** The values of a range, from one snapshot, read a few at a time; the snapshot goes when the reader goes. */
-export function valuesOf(level: Level, range: Range): Readable {
-  return streamOf((level as ClassicLevel<string, unknown>).values(range));
+export function valuesOf(level: Level, range: Range, onValue?: (value: unknown) => void): Readable {
+  return streamOf((level as ClassicLevel<string, unknown>).values(range), onValue);
 }
 
-function streamOf(iterator: { nextv(size: number): Promise<unknown[]>; close(): Promise<void> }): Readable {
+function streamOf(
+  iterator: { nextv(size: number): Promise<unknown[]>; close(): Promise<void> },
+  onValue?: (value: unknown) => void,
+): Readable {
   return new Readable({
     objectMode: true,
     read(size) {
       iterator.nextv(size).then(
         (found) => {
-          for (const value of found) this.push(value);
+          for (const value of found) {
+            onValue?.(value);
+            this.push(value);
+          }
           if (found.length === 0) this.push(null);
         },
         (error) => this.destroy(error),

@@ -1,4 +1,8 @@
+import { request } from 'node:http';
 import { DynamoDBClient, GetItemCommand, ListTablesCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { CreateQueueCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openEmbeddedAws } from '../../../local/aws/embedded-aws.ts';
 import { InProcessHandler } from '../../../local/aws/in-process-handler.ts';
@@ -71,6 +75,48 @@ describe('over a socket', () => {
   it('a port that is taken is refused by name', async () => {
     const port = Number(new URL(tables.aws.endpoint).port);
     await expect(openEmbeddedAws({ port })).rejects.toBeInstanceOf(PortInUse);
+  });
+});
+
+describe('a close', () => {
+  it('ends long polls, lets running requests end, and refuses later ones by name', async () => {
+    const aws = await openEmbeddedAws();
+    const { requestHandler, ...config } = aws.clientConfig();
+    let arrived = () => {};
+    class Observed extends InProcessHandler {
+      override handle(...input: Parameters<InProcessHandler['handle']>) {
+        const answer = requestHandler.handle(...input);
+        arrived();
+        return answer;
+      }
+    }
+    const sqs = new SQSClient({ ...config, requestHandler: new Observed(() => Promise.reject()), maxAttempts: 1 });
+    const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: 'queue' }));
+    const polling = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const poll = sqs.send(new ReceiveMessageCommand({ QueueUrl, WaitTimeSeconds: 20 }));
+    await polling;
+    await Promise.all([aws.close(), aws.close()]);
+    expect((await poll).Messages).toBeUndefined();
+    await expect(sqs.send(new CreateQueueCommand({ QueueName: 'late' }))).rejects.toMatchObject({
+      name: 'EmbeddedAwsClosed',
+    });
+    await expect(fetch(aws.endpoint)).rejects.toThrow();
+  });
+
+  it('cuts off an upload that does not move', async () => {
+    const aws = await openEmbeddedAws();
+    const s3 = new S3Client({ ...aws.clientConfig(), requestChecksumCalculation: 'WHEN_REQUIRED' });
+    await s3.send(new CreateBucketCommand({ Bucket: 'bucket' }));
+    const url = await getSignedUrl(s3, new PutObjectCommand({ Bucket: 'bucket', Key: 'a' }));
+    const begun = new Promise<void>((resolve) => {
+      const upload = request(url, { method: 'PUT', headers: { 'content-length': '10' } });
+      upload.on('error', () => {});
+      upload.write('half', () => resolve());
+    });
+    await begun;
+    await aws.close();
   });
 });
 

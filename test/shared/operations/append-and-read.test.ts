@@ -46,6 +46,14 @@ describe('appending', () => {
     expect(host.faults.calls).toEqual(['Query']);
   });
 
+  it('makes no second Query for a reader that has all it asked for at the end of the first', async () => {
+    for (const name of ['a', 'b', 'c']) await append(host, topic, name);
+    await read(host, topic, 0);
+    host.faults.calls.length = 0;
+    expect(await read(host, topic, 0, { slotsMax: 2 })).toMatchObject({ got: ['a@0..0', 'b@1..1'], nextOffset: 2 });
+    expect(host.faults.calls).toEqual(['Query']);
+  });
+
   it('recognises its own reservation and its own slot when the answers were lost (F28)', async () => {
     host.faults.next('UpdateItem', 'lose-answer');
     host.faults.next('PutItem', 'lose-answer');

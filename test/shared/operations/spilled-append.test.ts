@@ -1,6 +1,7 @@
 import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { OutcomeUnknown, PayloadUnreadable, Unavailable } from '../../../shared/domain/errors.ts';
+import type { BatchSlot } from '../../../shared/domain/slot.ts';
 import { readBatches } from '../../../shared/operations/read-batches.ts';
 import { batchObjectKey } from '../../../shared/store/keys.ts';
 import { RawFetchAnswer } from '../../../shared/wire/raw-fetch-answer.ts';
@@ -98,10 +99,11 @@ describe('an object that is not there, or not as it was', () => {
     const states: string[] = [];
     const deadline = from.backbone.clock.now() + 20_000;
     const request = { topic, partition: 0, offset: 0, waitMs: 0, slotsMax: 10, deadline };
-    await readBatches(from.backbone, request, (slot) => {
+    const take = (slot: BatchSlot) => {
       states.push(slot.unreadable ?? Buffer.from(slot.batch).toString());
       return slot.last + 1;
-    });
+    };
+    await readBatches(from.backbone, request, { take, isFull: () => false });
     return states;
   };
 

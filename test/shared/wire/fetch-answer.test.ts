@@ -247,7 +247,9 @@ describe('how much a JSON answer takes', () => {
   it('ends at the number of records that is asked for, over batches', () => {
     const answer = openFetchAnswer({ ...ALL, maxRecords: 12 });
     expect(answer.take(slot, 100)).toBe(110);
+    expect(answer.isFull()).toBe(false);
     expect(answer.take({ ...slot, last: 119 }, 110)).toBe(112);
+    expect(answer.isFull()).toBe(true);
     expect(answer.take({ ...slot, last: 119 }, 112)).toBe(112);
     expect(answer.count).toBe(12);
   });
@@ -376,8 +378,9 @@ describe('a raw answer', () => {
     expect([both.take(slot(0), 0), both.take(slot(2), 2)]).toEqual([2, 4]);
     const byRecords = openFetchAnswer({ ...raw, maxRecords: 3 });
     expect([byRecords.take(slot(0), 0), byRecords.take(slot(2), 2)]).toEqual([2, 2]);
+    expect(byRecords.isFull()).toBe(false);
     const least = openFetchAnswer({ ...raw, maxRecords: 1, maxBytes: 1 });
-    expect(least.take(slot(0), 0)).toBe(2);
+    expect([least.take(slot(0), 0), least.isFull()]).toEqual([2, true]);
   });
 
   it('is empty when there is nothing', () => {

@@ -1,0 +1,61 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { cpus, platform, release } from 'node:os';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { HELP, LETTERS, type Letter, parseArguments } from './arguments.ts';
+import type { Progress, Section } from './section.ts';
+import { renderSection } from './table.ts';
+
+// Before anything of the functions or the SDK is loaded: no log lines and no advice between the tables.
+process.env.POWERTOOLS_LOG_LEVEL = 'SILENT';
+process.env.POWERTOOLS_METRICS_DISABLED = 'true';
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
+process.env.AWS_EC2_METADATA_DISABLED = 'true';
+
+const SECTIONS: Readonly<Record<Letter, (progress: Progress) => Promise<Section>>> = {
+  a: async (progress) => (await import('./cost.ts')).measureCost(progress),
+  b: async (progress) => (await import('./contention.ts')).measureContention(progress),
+  c: async (progress) => (await import('./handlers.ts')).measureHandlers(progress),
+  d: async (progress) => (await import('./throughput.ts')).measureThroughput(progress),
+  e: async (progress) => (await import('./packages.ts')).measurePackages(progress),
+};
+
+const RESULTS = fileURLToPath(new URL('results', import.meta.url));
+
+async function run(letters: readonly Letter[]): Promise<void> {
+  const startedAt = new Date();
+  const sections: Partial<Record<Letter, Section>> = {};
+  for (const letter of LETTERS.filter((candidate) => letters.includes(candidate))) {
+    const section = await SECTIONS[letter]((step) => {
+      const seconds = ((Date.now() - startedAt.getTime()) / 1_000).toFixed(1).padStart(6);
+      process.stderr.write(`${seconds} s  ${letter}  ${step}\n`);
+    });
+    sections[letter] = section;
+    console.log(`\n${renderSection(letter, section)}`);
+  }
+  const file = await store(startedAt, sections);
+  console.log(`\n${file}`);
+  const broken = Object.values(sections).flatMap(({ laws }) => laws.filter((law) => law.broken.length > 0));
+  for (const { law } of broken) console.error(`broken: ${law}`);
+  if (broken.length > 0) process.exitCode = 1;
+}
+
+/** @returns the file's path, from here */
+async function store(startedAt: Date, sections: Partial<Record<Letter, Section>>): Promise<string> {
+  const machine = {
+    node: process.version,
+    platform: `${platform()} ${release()}`,
+    cpus: cpus().map(({ model }) => model),
+  };
+  const file = join(RESULTS, `${startedAt.toISOString().replaceAll(':', '-')}.json`);
+  await mkdir(RESULTS, { recursive: true });
+  await writeFile(file, `${JSON.stringify({ startedAt, ...machine, sections }, null, 2)}\n`);
+  return relative(process.cwd(), file);
+}
+
+const command = parseArguments(process.argv.slice(2));
+if ('help' in command) console.log(HELP);
+else if ('fault' in command) {
+  process.stderr.write(`${command.fault}\n`);
+  process.exitCode = 2;
+} else await run(command.letters);
