@@ -55,7 +55,7 @@ export class StoreView implements Store {
         this.#guard(() => action(this, data, (error, value) => (error ? reject(error) : resolve(value as T))));
       });
     } finally {
-      for (const key of this.#held) this.#database.locks.free(key);
+      for (const key of this.#held) if (this.#held.delete(key)) this.#database.locks.free(key);
     }
   }
 
@@ -159,8 +159,8 @@ export class StoreView implements Store {
       this.#held.add(key);
       this.#guard(() =>
         take((answer) => (error, value) => {
-          this.#held.delete(key);
-          locks.free(key);
+          // A failed request has given its locks back already; they may be somebody else's by now.
+          if (this.#held.delete(key)) locks.free(key);
           answer(error, value);
         }),
       );

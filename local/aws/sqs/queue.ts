@@ -110,7 +110,6 @@ export class Queue {
     const now = this.#now();
     let ms = waitMs;
     for (const { delivery } of this.#messages.values()) ms = Math.min(ms, delivery.visibleAt - now);
-    if (ms <= 0) return;
     await new Promise<void>((resolve) => {
       const end = () => {
         clearTimeout(timer);
