@@ -1,7 +1,8 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
-import type { ErrorCode } from '../shared/domain/errors.ts';
+import { BackboneError, type ErrorCode } from '../shared/domain/errors.ts';
 import type { Observation } from '../shared/domain/observation.ts';
+import { WriteFailed } from '../shared/domain/write-failed.ts';
 
 /** The function's name, from its environment; the embedded backbone runs them all in one process. */
 const serviceName = process.env.POWERTOOLS_SERVICE_NAME ?? 'vertebra';
@@ -21,6 +22,7 @@ const METRIC_OF = {
   slots_voided: 'SlotsVoided',
   slots_purged: 'SlotsPurged',
   topic_purged: 'TopicsPurged',
+  removals_deferred: 'RemovalsDeferred',
   records_appended: 'RecordsAppended',
   records_read: 'RecordsRead',
 } as const satisfies Record<Observation['kind'], string>;
@@ -28,6 +30,19 @@ const METRIC_OF = {
 /** Counts what an operation met; it is written with the request's own line. */
 export function observe(observation: Observation): void {
   metrics.addMetric(METRIC_OF[observation.kind], MetricUnit.Count, 'count' in observation ? observation.count : 1);
+}
+
+/** Logs what kept work in the background from being finished: the store's refusals pass, anything else is a bug. */
+export function logFailure(message: string, failure: unknown): void {
+  const error = failure instanceof Error ? failure : new Error(String(failure));
+  const passes = error instanceof WriteFailed || (error instanceof BackboneError && error.retryable);
+  if (passes) logger.warn(message, { error });
+  else logger.error(message, { error });
+}
+
+/** Writes what was counted since the last line, for functions that serve no requests; nothing when nothing was. */
+export function publishObservations(): void {
+  if (metrics.hasStoredMetrics()) metrics.publishStoredMetrics();
 }
 
 /** How one request ended. */

@@ -93,8 +93,20 @@ export const PURGE_PARTITIONS_PARALLEL = 4;
 export const PURGE_PAGE = 500;
 /** Source: AWS, "BatchWriteItem": requests per call. */
 export const BATCH_WRITE_MAX = 25;
+/** Source: AWS, S3, "DeleteObjects": keys per call. */
+export const OBJECTS_PER_DELETE_MAX = 1_000;
 /** Longest pause before leftovers of a batch write are sent again. */
 export const BATCH_WRITE_PAUSE_MS_MAX = 2_000;
+
+/** A function in the background: long enough for what one event may hold, and time to hand on what is left. */
+export const BACKGROUND_FUNCTION_TIMEOUT_MS = 60_000;
+/** Time before the end of such a function in which it begins nothing new. */
+export const BACKGROUND_MARGIN_MS = 15_000;
+/** Times that work from the wake queue is tried before its message becomes a dead letter. */
+export const WAKE_TRIES_MAX = 12;
+/** Pause before work from the wake queue is tried again: at first, and the longest (they double). */
+export const WAKE_PAUSE_S = 30;
+export const WAKE_PAUSE_S_MAX = 3 * 3_600;
 
 // ---- Functions
 /** How long a function may answer from its copy of a topic's configuration. */

@@ -21,6 +21,8 @@ export interface Head {
   readonly logStart: number;
   /** Every offset below it is settled. */
   readonly settled: number;
+  /** Its topic is deleted: nothing is reserved any more. */
+  readonly closed: boolean;
 }
 
 const REGISTER = Array.from({ length: REGISTER_LENGTH }, (_, i) => `r${i}`);
@@ -84,6 +86,7 @@ export class PartitionHeads {
       register: registerOf(Item),
       logStart: numberOf(Item, 'logStart'),
       settled: numberOf(Item, 'settled'),
+      closed: Item.closed?.BOOL === true,
     };
   }
 

@@ -1,0 +1,143 @@
+import type { Clock } from '../domain/clock.ts';
+import {
+  BATCH_WRITE_MAX,
+  BATCH_WRITE_PAUSE_MS_MAX,
+  LATE_MAX_MS,
+  PURGE_PAGE,
+  PURGE_PARTITIONS_PARALLEL,
+  SWEEP_LEFTOVERS_MAX,
+} from '../domain/limits.ts';
+import type { Observe } from '../domain/observation.ts';
+import { actOnAll } from '../domain/parallel.ts';
+import type { Leftover, Page, PartitionId } from '../domain/topic.ts';
+import { WriteFailed } from '../domain/write-failed.ts';
+
+type LogItems = 'slots' | 'intents';
+
+export interface PurgePorts {
+  readonly leftovers: {
+    list(after?: string): Promise<Page<Leftover>>;
+    markAbandoned(topicId: string): Promise<boolean>;
+    markClosed(topicId: string, closedAt: number): Promise<void>;
+    remove(topicId: string): Promise<void>;
+  };
+  readonly heads: {
+    close(p: PartitionId): Promise<void>;
+    markPurged(p: PartitionId, below: number | 'all'): Promise<void>;
+    remove(p: PartitionId): Promise<void>;
+  };
+  readonly purge: {
+    list(
+      p: PartitionId,
+      items: LogItems,
+      after: number,
+      limit: number,
+    ): Promise<{ readonly lasts: readonly number[]; readonly more: boolean }>;
+    /** @returns those that were not deleted */
+    delete(p: PartitionId, items: LogItems, lasts: readonly number[]): Promise<readonly number[]>;
+  };
+  readonly clock: Clock;
+  random(): number;
+  sleep(ms: number): Promise<void>;
+  readonly observe: Observe;
+}
+
+/** Asked before each step, with the items that it would delete. False: leave the rest to a later run. */
+export type MayGoOn = (items?: number) => Promise<boolean>;
+
+/** What is due for leftovers, as tasks; none while nothing is. @throws {Throttled | Unavailable} */
+export async function duePurges(ports: PurgePorts): Promise<((mayGoOn: MayGoOn) => Promise<void>)[]> {
+  const due: Leftover[] = [];
+  let after: string | undefined;
+  do {
+    const page = await ports.leftovers.list(after);
+    due.push(...page.items.filter((leftover) => isDue(leftover, ports.clock.now())));
+    after = page.next;
+  } while (after !== undefined && due.length < SWEEP_LEFTOVERS_MAX);
+  return due.slice(0, SWEEP_LEFTOVERS_MAX).map((leftover) => (mayGoOn) => goOn(ports, leftover, mayGoOn));
+}
+
+/**
+ * Data is purged once no write can land any more: `LATE_MAX_MS` after every head had been closed. An announcement is
+ * left alone for as long, too: by then its maker has made the topic, or never will.
+ */
+function isDue({ state, at, closedAt }: Leftover, now: number): boolean {
+  if (closedAt !== undefined) return closedAt + LATE_MAX_MS <= now;
+  return state !== 'announced' || at + LATE_MAX_MS <= now;
+}
+
+async function goOn(ports: PurgePorts, leftover: Leftover, mayGoOn: MayGoOn): Promise<void> {
+  if (leftover.closedAt !== undefined) return purge(ports, leftover, mayGoOn);
+  if (leftover.state === 'announced' && !(await ports.leftovers.markAbandoned(leftover.id))) return;
+  if (!(await mayGoOn())) return;
+  // Whoever deleted it, or made its heads, died over it.
+  await actOnAll(partitionsOf(leftover), (partition) => ports.heads.close(partition));
+  await ports.leftovers.markClosed(leftover.id, ports.clock.now());
+}
+
+/**
+ * Removes all that is left of an incarnation: what is in its logs, then its heads, then the leftover itself. Every step
+ * can be repeated, so a run that ends early is taken up by the next. Claims go by their own expiry, within a day.
+ */
+async function purge(ports: PurgePorts, leftover: Leftover, mayGoOn: MayGoOn): Promise<void> {
+  const partitions = partitionsOf(leftover);
+  const empty = async (partition: PartitionId): Promise<boolean> =>
+    // Intents first: one that went later would find its slot gone, and look for its topic.
+    (await emptyLog(ports, partition, 'intents', mayGoOn)) && (await emptyLog(ports, partition, 'slots', mayGoOn));
+  for (let i = 0; i < partitions.length; i += PURGE_PARTITIONS_PARALLEL) {
+    const emptied = await actOnAll(partitions.slice(i, i + PURGE_PARTITIONS_PARALLEL), empty);
+    if (emptied.includes(false)) return;
+  }
+  if (!(await mayGoOn(partitions.length))) return;
+  await actOnAll(partitions, (partition) => ports.heads.remove(partition));
+  await ports.leftovers.remove(leftover.id);
+  ports.observe({ kind: 'topic_purged', topicId: leftover.id });
+}
+
+/** @returns false when it had to end before all were deleted */
+async function emptyLog(
+  ports: PurgePorts,
+  partition: PartitionId,
+  items: LogItems,
+  mayGoOn: MayGoOn,
+): Promise<boolean> {
+  let after = -1;
+  for (;;) {
+    if (!(await mayGoOn())) return false;
+    const { lasts, more } = await ports.purge.list(partition, items, after, PURGE_PAGE);
+    for (let i = 0; i < lasts.length; i += BATCH_WRITE_MAX) {
+      if (!(await deleteAll(ports, partition, items, lasts.slice(i, i + BATCH_WRITE_MAX), mayGoOn))) return false;
+    }
+    after = lasts.at(-1) ?? after;
+    if (items === 'slots' && lasts.length > 0) {
+      ports.observe({ kind: 'slots_purged', log: `${partition.topicId}.${partition.partition}`, count: lasts.length });
+      await ports.heads.markPurged(partition, more ? after + 1 : 'all');
+    }
+    if (!more) return true;
+  }
+}
+
+/** Deletes until nothing is left over, with pauses that grow and differ. @returns false when it had to end before */
+async function deleteAll(
+  ports: PurgePorts,
+  partition: PartitionId,
+  items: LogItems,
+  lasts: readonly number[],
+  mayGoOn: MayGoOn,
+): Promise<boolean> {
+  let left = lasts;
+  for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, BATCH_WRITE_PAUSE_MS_MAX)) {
+    if (!(await mayGoOn(left.length))) return false;
+    try {
+      left = await ports.purge.delete(partition, items, left);
+    } catch (error) {
+      if (!(error instanceof WriteFailed)) throw error; // else: deleted or not, they are deleted again
+    }
+    if (left.length === 0) return true;
+    await ports.sleep(ports.random() * pauseMs);
+  }
+}
+
+function partitionsOf({ id, partitions }: Leftover): PartitionId[] {
+  return Array.from({ length: partitions }, (_, partition) => ({ topicId: id, partition }));
+}

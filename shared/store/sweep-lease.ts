@@ -1,0 +1,73 @@
+import { type AttributeValue, DeleteItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
+import { type DynamoDB, isConditionFailed, WriteAttempts } from './dynamo.ts';
+import { LAYOUT_VERSION, SWEEP_LEASE } from './keys.ts';
+
+const KEY: Record<string, AttributeValue> = { pk: { S: SWEEP_LEASE.pk }, sk: { S: SWEEP_LEASE.sk } };
+const NAMES = { '#token': 'token', '#until': 'until' };
+
+/** One item in the State table: the run of the sweep whose token it holds may work until its time is up. */
+export class SweepLease {
+  readonly #dynamodb: DynamoDB;
+  readonly #table: string;
+
+  constructor(dynamodb: DynamoDB, table: string) {
+    this.#dynamodb = dynamodb;
+    this.#table = table;
+  }
+
+  /** @param until epoch ms @returns false while another run holds it. @throws {WriteFailed} */
+  async take(token: string, until: number, now: number): Promise<boolean> {
+    return this.#set(token, until, 'attribute_not_exists(pk) OR #until <= :now OR #token = :token', {
+      ':now': { N: String(now) },
+    });
+  }
+
+  /** @param until epoch ms @returns false when it is no longer mine. @throws {WriteFailed} */
+  async renew(token: string, until: number): Promise<boolean> {
+    return this.#set(token, until, '#token = :token');
+  }
+
+  /** Lets the next run in; a lease that is no longer mine is left alone. @throws {WriteFailed} */
+  async release(token: string): Promise<void> {
+    const command = new DeleteItemCommand({
+      TableName: this.#table,
+      Key: KEY,
+      ConditionExpression: '#token = :token',
+      ExpressionAttributeNames: { '#token': NAMES['#token'] },
+      ExpressionAttributeValues: { ':token': { S: token } },
+    });
+    await unlessConditionFailed(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+  }
+
+  async #set(
+    token: string,
+    until: number,
+    condition: string,
+    values: Record<string, AttributeValue> = {},
+  ): Promise<boolean> {
+    const command = new UpdateItemCommand({
+      TableName: this.#table,
+      Key: KEY,
+      UpdateExpression: 'SET #token = :token, #until = :until, v = :v',
+      ConditionExpression: condition,
+      ExpressionAttributeNames: NAMES,
+      ExpressionAttributeValues: {
+        ':token': { S: token },
+        ':until': { N: String(until) },
+        ':v': { N: LAYOUT_VERSION },
+        ...values,
+      },
+    });
+    return unlessConditionFailed(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+  }
+}
+
+async function unlessConditionFailed(written: Promise<unknown>): Promise<boolean> {
+  try {
+    await written;
+    return true;
+  } catch (error) {
+    if (isConditionFailed(error)) return false;
+    throw error;
+  }
+}
