@@ -30,6 +30,17 @@ export function readTableEnv(variables: NodeJS.ProcessEnv = process.env): TableE
   return { logTable, stateTable };
 }
 
+/** Where everything is that must follow when something is removed from the log. */
+export interface DispatchEnv extends TableEnv {
+  readonly bucket: string;
+  readonly wakeQueueUrl: string;
+}
+
+/** @throws {Error} naming each variable that is missing */
+export function readDispatchEnv(variables: NodeJS.ProcessEnv = process.env): DispatchEnv {
+  return required(variables, ['logTable', 'stateTable', 'bucket', 'wakeQueueUrl']);
+}
+
 /** @throws {Error} naming each variable that is missing, or what is wrong with one */
 export function readEnv(variables: NodeJS.ProcessEnv = process.env): Env {
   const { bucket, ...tables } = required(variables, ['logTable', 'stateTable', 'bucket']);

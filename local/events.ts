@@ -1,0 +1,31 @@
+import type { Message } from '@aws-sdk/client-sqs';
+import type { DynamoDBRecord, DynamoDBStreamEvent, SQSEvent } from 'aws-lambda';
+import type { ChangeRecord } from './aws/dynamodb/change-feed.ts';
+import { REGION } from './aws/dynamodb/store-view.ts';
+
+/** The event that a table's stream hands to a function. */
+export function streamEvent(records: readonly ChangeRecord[]): DynamoDBStreamEvent {
+  return { Records: records as readonly DynamoDBRecord[] as DynamoDBRecord[] };
+}
+
+/** The event that a queue hands to a function, of messages received with their system attributes. */
+export function queueEvent(messages: readonly Message[], queueArn: string): SQSEvent {
+  return {
+    Records: messages.map(({ MessageId, ReceiptHandle, Body = '', Attributes = {}, MD5OfBody = '' }) => ({
+      messageId: MessageId!,
+      receiptHandle: ReceiptHandle!,
+      body: Body,
+      attributes: {
+        ApproximateReceiveCount: Attributes.ApproximateReceiveCount ?? '1',
+        SentTimestamp: Attributes.SentTimestamp ?? '0',
+        SenderId: Attributes.SenderId ?? '',
+        ApproximateFirstReceiveTimestamp: Attributes.ApproximateFirstReceiveTimestamp ?? '0',
+      },
+      messageAttributes: {},
+      md5OfBody: MD5OfBody,
+      eventSource: 'aws:sqs',
+      eventSourceARN: queueArn,
+      awsRegion: REGION,
+    })),
+  };
+}

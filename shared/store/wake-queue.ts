@@ -1,0 +1,78 @@
+import { ChangeMessageVisibilityCommand, SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import type { Removal } from '../domain/removal.ts';
+import { WriteAttempts } from './dynamo.ts';
+import { intentKey, LAYOUT_VERSION, logKey, parseLogItemKey } from './keys.ts';
+
+/*
+ * A message, as JSON: {"v": "1", "removed": [[log, last, expired], …]}
+ *
+ *   log, last   key of the item that is gone from the Log table
+ *   expired     1 when it is known that its time was up, else 0
+ */
+
+/** Removals in one message: about 25 KB, less than half of what SQS bills as one. */
+const REMOVALS_PER_MESSAGE = 500;
+/** Source: AWS, SQS quotas, "Entries in a batch request". */
+const MESSAGES_PER_BATCH = 10;
+
+/** What is used of an SQS client. */
+export type SQS = Pick<SQSClient, 'send'>;
+
+/** Work that could not be done at once. Standard queue: at least once, in any order. */
+export class WakeQueue {
+  readonly #sqs: SQS;
+  readonly #url: string;
+
+  constructor(sqs: SQS, url: string) {
+    this.#sqs = sqs;
+    this.#url = url;
+  }
+
+  /** Hands removals on to be followed later. @throws {WriteFailed} some may have been handed on */
+  async sendRemovals(removals: readonly Removal[]): Promise<void> {
+    const bodies: string[] = [];
+    for (let i = 0; i < removals.length; i += REMOVALS_PER_MESSAGE) {
+      bodies.push(encodeRemovals(removals.slice(i, i + REMOVALS_PER_MESSAGE)));
+    }
+    for (let i = 0; i < bodies.length; i += MESSAGES_PER_BATCH) {
+      const Entries = bodies.slice(i, i + MESSAGES_PER_BATCH).map((MessageBody, n) => ({ Id: String(n), MessageBody }));
+      const command = new SendMessageBatchCommand({ QueueUrl: this.#url, Entries });
+      const { Failed = [] } = await new WriteAttempts(command).outcome(this.#sqs.send(command));
+      // Success may have a remainder.
+      if (Failed.length > 0) throw new Error(`${Failed.length} messages were not taken: ${Failed[0]?.Code}`);
+    }
+  }
+
+  /** Lets a message that was received come back only after this time. @throws {WriteFailed} */
+  async delay(receiptHandle: string, seconds: number): Promise<void> {
+    const command = new ChangeMessageVisibilityCommand({
+      QueueUrl: this.#url,
+      ReceiptHandle: receiptHandle,
+      VisibilityTimeout: seconds,
+    });
+    await new WriteAttempts(command).outcome(this.#sqs.send(command));
+  }
+}
+
+export function encodeRemovals(removals: readonly Removal[]): string {
+  const removed = removals.map((removal) => [
+    removal.kind === 'slot' ? logKey(removal) : intentKey(removal),
+    removal.last,
+    removal.expired ? 1 : 0,
+  ]);
+  return JSON.stringify({ v: LAYOUT_VERSION, removed });
+}
+
+/** @throws {Error} when the message is none of ours */
+export function decodeRemovals(body: string): Removal[] {
+  const { v, removed } = JSON.parse(body) as { v?: unknown; removed?: unknown };
+  if (v !== LAYOUT_VERSION || !Array.isArray(removed)) throw new Error('a message of the wake queue is not understood');
+  return removed.map(([log, last, expired]) => removalOf(String(log), Number(last), expired === 1));
+}
+
+/** What is gone when the item of this key is. @throws {Error} when it is no key of a slot or an intent */
+export function removalOf(log: string, last: number, expired: boolean): Removal {
+  const key = parseLogItemKey(log, last);
+  if (key.kind === 'upload') throw new Error(`'${log}' is the key of an upload`);
+  return { ...key, expired };
+}

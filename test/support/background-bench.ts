@@ -1,0 +1,101 @@
+import { type AttributeValue, DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
+import { S3Client } from '@aws-sdk/client-s3';
+import { CreateQueueCommand, type Message, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { type DispatchHandler, dispatchHandler } from '../../functions/dispatch.ts';
+import { openSweep } from '../../functions/sweep.ts';
+import { openTables } from '../../functions/tables.ts';
+import type { ChangeRecord } from '../../local/aws/dynamodb/change-feed.ts';
+import { streamEvent } from '../../local/events.ts';
+import type { Observation } from '../../shared/domain/observation.ts';
+import type { Env } from '../../shared/env.ts';
+import type { SweepPorts } from '../../shared/operations/sweep.ts';
+import { Spill } from '../../shared/store/spill.ts';
+import { WakeQueue } from '../../shared/store/wake-queue.ts';
+import { FaultHandler } from './fault-handler.ts';
+import { type LogBench, openLogBench } from './log-bench.ts';
+
+export interface SweepHost {
+  readonly ports: SweepPorts;
+  readonly faults: FaultHandler;
+  readonly seen: Observation[];
+}
+
+export interface DispatchHost {
+  readonly handler: DispatchHandler;
+  readonly faults: FaultHandler;
+  readonly seen: Observation[];
+}
+
+/** A log bench with the functions that work in the background, and what the log's stream has told. */
+export interface BackgroundBench extends LogBench {
+  sweepHost(): SweepHost;
+  dispatchHost(): DispatchHost;
+  /** Takes what the stream has told since it was last asked. */
+  changes(): ChangeRecord[];
+  /** Hands all that to a function, as its event source does. */
+  follow(host?: DispatchHost): Promise<void>;
+  /** Receives what is visible in the wake queue. */
+  messages(): Promise<Message[]>;
+  /** Every item of a table. */
+  items(table: 'log' | 'state'): Promise<Record<string, AttributeValue>[]>;
+}
+
+/** What a function is told of its time; it is measured on the bench's clock, which stands still. */
+export const CONTEXT = { getRemainingTimeInMillis: () => 60_000 };
+
+export async function openBackgroundBench(options: Partial<Env> = {}): Promise<BackgroundBench> {
+  const bench = await openLogBench(options);
+  const { aws, dynamodb, logTable, stateTable, bucket } = bench.tables;
+  const sqs = new SQSClient({ ...aws.clientConfig(), maxAttempts: 1 });
+  const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: 'wake' }));
+  const clients: { destroy(): void }[] = [sqs];
+  const told: ChangeRecord[] = [];
+  const stopListening = aws.onChange(logTable, (record) => told.push(record));
+  const host = () => {
+    const config = aws.clientConfig();
+    const faults = new FaultHandler(config.requestHandler);
+    const own = { ...config, requestHandler: faults, maxAttempts: 1 };
+    const opened = { dynamodb: new DynamoDBClient(own), s3: new S3Client(own), sqs: new SQSClient(own) };
+    clients.push(...Object.values(opened));
+    const seen: Observation[] = [];
+    return { ...opened, faults, seen, tell: (observation: Observation) => seen.push(observation) };
+  };
+  const dispatchHost = (): DispatchHost => {
+    const { dynamodb, s3, sqs, faults, seen, tell } = host();
+    const handler = dispatchHandler(() => ({
+      ...openTables(dynamodb, bench.tables, tell, bench.clock),
+      spill: new Spill(s3, bucket),
+      wakeQueue: new WakeQueue(sqs, QueueUrl!),
+    }));
+    return { handler, faults, seen };
+  };
+  const usual = dispatchHost();
+  return {
+    ...bench,
+    dispatchHost,
+    sweepHost() {
+      const { dynamodb, faults, seen, tell } = host();
+      const sleep = async (ms: number) => bench.clock.pass(ms);
+      return { ports: { ...openSweep(dynamodb, bench.tables, tell, bench.clock), sleep }, faults, seen };
+    },
+    changes: () => told.splice(0),
+    async follow(by = usual) {
+      await by.handler(streamEvent(told.splice(0)), CONTEXT);
+    },
+    async messages() {
+      const received = await sqs.send(
+        new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10, MessageSystemAttributeNames: ['All'] }),
+      );
+      return received.Messages ?? [];
+    },
+    async items(table) {
+      const TableName = table === 'log' ? logTable : stateTable;
+      return (await dynamodb.send(new ScanCommand({ TableName, ConsistentRead: true }))).Items ?? [];
+    },
+    async close() {
+      stopListening();
+      for (const client of clients) client.destroy();
+      await bench.close();
+    },
+  };
+}
