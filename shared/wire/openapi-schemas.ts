@@ -4,6 +4,7 @@ import {
   FETCH_RECORDS_DEFAULT,
   FETCH_RECORDS_MAX,
   FETCH_WAIT_MS_MAX,
+  IDEMPOTENCY_KEY_CHARS_MAX,
   LIST_LIMIT_DEFAULT,
   LIST_LIMIT_MAX,
   NAME_CHARS_MAX,
@@ -38,6 +39,7 @@ const MS = { type: 'integer', description: 'Epoch ms' };
 const OFFSET = integer();
 const PARTITION = integer(0, PARTITIONS_MAX - 1);
 const ANY = {};
+const DUPLICATE = { type: 'boolean', description: 'The key was used before: these are the offsets of then' };
 const BASE64 = object({ base64: { type: 'string', contentEncoding: 'base64' } }, undefined, {
   additionalProperties: false,
 });
@@ -139,7 +141,7 @@ export const SCHEMAS: { [name: string]: Json } = {
           object({ partition: PARTITION, error: ENTRY_ERROR }),
         ],
       }),
-      duplicate: { type: 'boolean' },
+      duplicate: DUPLICATE,
     },
     undefined,
     { description: 'One entry per record, in the order sent' },
@@ -148,7 +150,7 @@ export const SCHEMAS: { [name: string]: Json } = {
     partition: PARTITION,
     baseOffset: OFFSET,
     count: integer(1, RECORDS_PER_REQUEST_MAX),
-    duplicate: { type: 'boolean' },
+    duplicate: DUPLICATE,
   }),
   Fetched: object({
     topicId: TEXT,
@@ -192,6 +194,13 @@ export const PARAMETERS: { [name: string]: Json } = {
       description: 'NDJSON only: JSON Pointer (RFC 6901) of the key in each value',
     },
   ),
+  idempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    schema: { type: 'string', pattern: `^[ -~]{1,${IDEMPOTENCY_KEY_CHARS_MAX}}$` },
+    description: 'The same key with the same records again: the first answer, and nothing is appended',
+    example: 'order-17-placed',
+  },
   offset: query('offset', { oneOf: [OFFSET, words('earliest', 'latest')] }, { required: true, example: 'earliest' }),
   maxRecords: query('maxRecords', { ...integer(1, FETCH_RECORDS_MAX), default: FETCH_RECORDS_DEFAULT }),
   maxBytes: query('maxBytes', { ...integer(1, FETCH_BYTES_MAX), default: FETCH_BYTES_DEFAULT }),

@@ -32,11 +32,22 @@ const count = { schema: { type: 'integer' } };
 /** What every call of the store may run into. */
 const STORE: readonly ErrorCode[] = ['throttled', 'unavailable'];
 const BODY: readonly ErrorCode[] = ['request_too_large', 'unsupported_media_type'];
+/** What an append may come to beside that. */
+const APPEND: readonly ErrorCode[] = [
+  ...BODY,
+  'topic_not_found',
+  'idempotency_in_progress',
+  'idempotency_key_reused',
+  ...STORE,
+  'outcome_unknown',
+];
+/** Codes whose answers say when to try again. */
+const LATER: ReadonlySet<ErrorCode> = new Set(['idempotency_in_progress', ...STORE]);
 
 const OPERATIONS: { readonly [route in (typeof ROUTES)[number]['key']]: Operation } = {
   'POST /v1/topics/{topic}/records': {
     summary: 'Append records. Those that share a partition get consecutive offsets and are stored all or none',
-    takes: ['topic', 'key'],
+    takes: ['topic', 'key', 'idempotencyKey'],
     body: {
       required: true,
       content: {
@@ -51,14 +62,14 @@ const OPERATIONS: { readonly [route in (typeof ROUTES)[number]['key']]: Operatio
       200: answer('All are stored', json('Stored')),
       207: answer('Some partitions stored theirs, others did not', json('Stored')),
     },
-    refuses: [...BODY, 'topic_not_found', 'record_too_large', ...STORE, 'outcome_unknown'],
+    refuses: [...APPEND, 'record_too_large'],
   },
   'POST /v1/topics/{topic}/partitions/{partition}/records': {
     summary: 'Append one Kafka record batch v2, stored as it is sent',
-    takes: ['topic', 'partition'],
+    takes: ['topic', 'partition', 'idempotencyKey'],
     body: { required: true, content: { [RECORD_BATCH_TYPE]: {} } },
     answers: { 200: answer('It is stored', json('StoredBatch')) },
-    refuses: [...BODY, 'topic_not_found', 'partition_not_found', ...STORE, 'outcome_unknown'],
+    refuses: [...APPEND, 'partition_not_found'],
   },
   'GET /v1/topics/{topic}/partitions/{partition}/records': {
     summary: 'Read a partition from an offset on',
@@ -70,7 +81,15 @@ const OPERATIONS: { readonly [route in (typeof ROUTES)[number]['key']]: Operatio
         { headers: { 'Vertebra-Next-Offset': count, 'Vertebra-High-Watermark': count } },
       ),
     },
-    refuses: ['topic_not_found', 'partition_not_found', 'offset_out_of_range', ...STORE],
+    refuses: [
+      'topic_not_found',
+      'partition_not_found',
+      'offset_out_of_range',
+      // Of stored batches, which have no place to say so; among JSON records it is the record's own `error`.
+      'payload_missing',
+      'payload_corrupt',
+      ...STORE,
+    ],
   },
   'GET /v1/topics': {
     summary: 'List topics by name',
@@ -161,19 +180,16 @@ function refusals(codes: readonly ErrorCode[]): { [status: string]: Json } {
   const byStatus: { [status: string]: Json } = {};
   for (const code of codes) {
     const status = STATUS[code];
-    byStatus[status] ??= problem(
-      status,
-      codes.filter((other) => STATUS[other] === status),
-    );
+    byStatus[status] ??= problem(codes.filter((other) => STATUS[other] === status));
   }
   return byStatus;
 }
 
-function problem(status: number, codes: readonly ErrorCode[]): Json {
+function problem(codes: readonly ErrorCode[]): Json {
   const schema = { allOf: [ref('schemas', 'Problem'), { properties: { code: { enum: codes } } }] };
   return {
     description: codes.join(', '),
     content: { [PROBLEM_TYPE]: { schema } },
-    ...((status === 429 || status === 503) && { headers: { 'Retry-After': count } }),
+    ...(codes.some((code) => LATER.has(code)) && { headers: { 'Retry-After': count } }),
   };
 }

@@ -1,27 +1,34 @@
+import { randomBytes } from 'node:crypto';
+import { DeleteObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { handler as fetchWithoutEnv } from '../../functions/fetch.ts';
 import { handler as produceWithoutEnv } from '../../functions/produce.ts';
 import { handler as topicsWithoutEnv } from '../../functions/topics.ts';
 import type { LambdaHandler } from '../../local/invocation.ts';
+import { SPILL_ABOVE_BYTES_DEFAULT } from '../../shared/domain/limits.ts';
 import { encodeRecordBatch } from '../../shared/wire/record-batch.ts';
 import { ROUTES } from '../../shared/wire/routes.ts';
 import { type Api, openApi } from '../support/api.ts';
 import type { Fault } from '../support/fault-handler.ts';
 import { type Reply, type Sent, send } from '../support/gateway-call.ts';
+import { HandClock } from '../support/log-bench.ts';
 import { DESCRIBED, resolve, undescribed } from '../support/openapi-page.ts';
 
 const TOPIC = '/v1/topics/orders';
 const RAW = `${TOPIC}/partitions/1/records`;
 const JSON_TYPE = { 'content-type': 'application/json' };
-const batch: Sent = {
-  body: encodeRecordBatch([{ key: null, value: Buffer.from('1'), headers: [] }], 0),
-  headers: { 'content-type': 'application/vnd.kafka.recordbatch' },
-};
+const RAW_TYPE = 'application/vnd.kafka.recordbatch';
+const batchOf = (value: Buffer): Sent => ({
+  body: encodeRecordBatch([{ key: null, value, headers: [] }], 0),
+  headers: { 'content-type': RAW_TYPE },
+});
+const batch = batchOf(Buffer.from('1'));
+const otherBatch = batchOf(Buffer.from('2'));
 const records: Sent = { body: { records: [0, 1].map((partition) => ({ partition, value: 1 })) } };
 const tooLarge = Buffer.alloc(4_500_001, ' ');
 
-/** Operations of the store that go wrong first, and how often. */
-type Faults = readonly [operation: string, fault: Fault, times?: number][];
+/** Operations of the store that go wrong first, how often, and on which item. */
+type Faults = readonly [operation: string, fault: Fault, times?: number, naming?: string][];
 /** What makes a route answer with a status: what is sent, and what goes wrong meanwhile. */
 interface Drive {
   readonly status: number;
@@ -49,6 +56,25 @@ const unreadable = (target: string): Drive[] => [
   { status: 415, target, sent: { body: 'x', headers: { 'content-type': 'text/plain' } } },
 ];
 
+/** First a call of which nobody knows what became; then it is still at work; and then other records come with its key. */
+const keyed = (target: string, first: Sent, other: Sent): Drive[] => {
+  const underKey = ({ body, headers }: Sent): Sent => ({
+    ...(body !== undefined && { body }),
+    headers: { ...headers, 'idempotency-key': target },
+  });
+  const lost: Faults = [
+    ['PutItem', 'lose-request', 1, '"batch"'],
+    ['PutItem', 'lose-request', 1, '"void"'],
+  ];
+  return [
+    { status: 504, target, sent: underKey(first), faults: lost },
+    { status: 409, target, sent: underKey(first) },
+    { status: 422, target, sent: underKey(other) },
+  ];
+};
+/** A partition whose one batch was lost from the bucket. */
+const LOST = '/v1/topics/lost/partitions/0/records?offset=0';
+
 const DRIVES: { readonly [route in (typeof ROUTES)[number]['key']]: readonly Drive[] } = {
   'POST /v1/topics/{topic}/records': [
     { status: 200, target: `${TOPIC}/records`, sent: records },
@@ -58,12 +84,7 @@ const DRIVES: { readonly [route in (typeof ROUTES)[number]['key']]: readonly Dri
     { status: 413, target: `${TOPIC}/records`, sent: { body: tooLarge } },
     { status: 415, target: `${TOPIC}/records`, sent: { body: 'x', headers: { 'content-type': 'text/plain' } } },
     ...refused(`${TOPIC}/records`, 'UpdateItem', records),
-    {
-      status: 504,
-      target: `${TOPIC}/records`,
-      sent: { body: { records: [{ value: 1 }] } },
-      faults: [['PutItem', 'lose-answer', 2]],
-    },
+    ...keyed(`${TOPIC}/records`, { body: { records: [{ value: 1 }] } }, records),
     broken(`${TOPIC}/records`),
   ],
   'POST /v1/topics/{topic}/partitions/{partition}/records': [
@@ -73,12 +94,14 @@ const DRIVES: { readonly [route in (typeof ROUTES)[number]['key']]: readonly Dri
     { status: 404, target: `${TOPIC}/partitions/9/records`, sent: batch },
     ...unreadable(RAW),
     ...refused(RAW, 'UpdateItem', batch),
-    { status: 504, target: RAW, sent: batch, faults: [['PutItem', 'lose-answer', 2]] },
+    ...keyed(RAW, batch, otherBatch),
     broken(RAW),
   ],
   'GET /v1/topics/{topic}/partitions/{partition}/records': [
     { status: 200, target: `${RAW}?offset=0` },
-    { status: 200, target: `${RAW}?offset=0`, sent: { headers: { accept: 'application/vnd.kafka.recordbatch' } } },
+    { status: 200, target: `${RAW}?offset=0`, sent: { headers: { accept: RAW_TYPE } } },
+    { status: 200, target: LOST },
+    { status: 500, target: LOST, sent: { headers: { accept: RAW_TYPE } } },
     invalid(`${RAW}?offset=0`),
     { status: 404, target: '/v1/topics/nobody/partitions/0/records?offset=0' },
     { status: 404, target: `${TOPIC}/partitions/9/records?offset=0` },
@@ -147,8 +170,13 @@ const WITHOUT_ENV = { produce: produceWithoutEnv, fetch: fetchWithoutEnv, topics
 describe('the OpenAPI page', () => {
   let api: Api;
   beforeAll(async () => {
-    api = await openApi();
+    // The clock stands still, so that what is at work stays so.
+    api = await openApi({ clock: new HandClock() });
     await api.put(TOPIC, { partitions: 2 });
+    await api.put('/v1/topics/lost', { partitions: 1 });
+    const { body, headers } = batchOf(randomBytes(SPILL_ABOVE_BYTES_DEFAULT));
+    await api.post('/v1/topics/lost/partitions/0/records', body, headers);
+    await removeObjects(api);
   });
   afterAll(() => api.close());
 
@@ -210,9 +238,14 @@ describe('the OpenAPI page', () => {
   });
 });
 
+async function removeObjects({ tables: { s3, bucket: Bucket } }: Api): Promise<void> {
+  const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket }));
+  for (const { Key } of Contents) await s3.send(new DeleteObjectCommand({ Bucket, Key }));
+}
+
 async function answerTo(api: Api, method: string, drive: Drive): Promise<Reply> {
   if (drive.broken) return send(WITHOUT_ENV, method, drive.target);
-  for (const [operation, fault, times] of drive.faults ?? []) api.faults.next(operation, fault, times);
+  for (const fault of drive.faults ?? []) api.faults.next(...fault);
   if (drive.hold === undefined) return api.send(method, drive.target, drive.sent);
   const held = api.faults.hold(drive.hold);
   const late: LambdaHandler = (event, context) =>

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Reply } from '../support/gateway-call.ts';
 import { openTopicBench } from '../support/topic-bench.ts';
@@ -162,23 +161,6 @@ describe('records', () => {
     const topic = await bench.newTopic();
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     expect([200, 400]).toContain((await sendText(topic, `{"records":[{"value":${deep}}]}`)).status);
-  });
-
-  it('of a request that is too large for its partition are refused as a whole', async () => {
-    const topic = await bench.newTopic(2);
-    const large = () => ({ partition: 1, value: randomBytes(200_000).toString('base64'), valueEncoding: 'base64' });
-    const before = await bench.api.stored();
-    const many = await bench.api.post(`${topic}/records`, { records: [{ partition: 0, value: 1 }, large(), large()] });
-    expect(many.json()).toMatchObject({ status: 413, code: 'request_too_large', partition: 1, maxBytes: 358_400 });
-    const value = randomBytes(400_000).toString('base64');
-    const one = await bench.api.post(`${topic}/records`, {
-      records: [
-        { partition: 0, value: 1 },
-        { partition: 1, value, valueEncoding: 'base64' },
-      ],
-    });
-    expect(one.json()).toMatchObject({ status: 413, code: 'record_too_large', index: 1 });
-    expect(await bench.api.stored()).toEqual(before);
   });
 });
 

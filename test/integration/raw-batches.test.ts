@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { crc32c } from '../../shared/wire/crc32c.ts';
 import { decodeRecordBatch, encodeRecordBatch } from '../../shared/wire/record-batch.ts';
@@ -82,12 +81,5 @@ describe('a stored batch', () => {
       nextOffset: 4,
     });
     expect(undescribed('GET', `${topic}/partitions/0/records?offset=1`, reply)).toEqual([]);
-  });
-
-  it('larger than a slot is refused', async () => {
-    const topic = await bench.newTopic(1);
-    const large = encodeRecordBatch([{ key: null, value: randomBytes(360_000), headers: [] }], 0);
-    const reply = await bench.api.post(`${topic}/partitions/0/records`, large, BATCH);
-    expect(reply.json()).toMatchObject({ status: 413, code: 'request_too_large', maxBytes: 358_400 });
   });
 });

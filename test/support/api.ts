@@ -5,8 +5,10 @@ import { fetchHandler } from '../../functions/fetch.ts';
 import { produceHandler } from '../../functions/produce.ts';
 import { topicsHandler } from '../../functions/topics.ts';
 import type { LambdaHandler } from '../../local/invocation.ts';
+import type { Clock } from '../../shared/domain/clock.ts';
+import type { Env } from '../../shared/env.ts';
 import type { ApiFunction } from '../../shared/wire/routes.ts';
-import { embeddedTables } from './embedded.ts';
+import { type EmbeddedTables, embeddedTables } from './embedded.ts';
 import { FaultHandler } from './fault-handler.ts';
 import { type Reply, type Sent, send } from './gateway-call.ts';
 
@@ -14,6 +16,10 @@ export interface ApiOptions {
   readonly corsOrigins?: readonly string[];
   /** 0 ≤ n < 1: where a request without keys goes. */
   readonly random?: () => number;
+  /** The host's clock. */
+  readonly clock?: Clock;
+  /** What the function's environment says besides the names of tables and bucket. */
+  readonly env?: Partial<Env>;
 }
 
 /** The whole API over an embedded engine of its own, called as the gateway calls it. */
@@ -22,6 +28,8 @@ export interface Api {
   readonly handlers: Readonly<Record<ApiFunction, LambdaHandler>>;
   /** What goes wrong on the way to the store; each call has one attempt. */
   readonly faults: FaultHandler;
+  /** What it stores in, for a look behind the API. */
+  readonly tables: EmbeddedTables;
   get(target: string, sent?: Sent): Promise<Reply>;
   put(target: string, body?: Sent['body'], headers?: Sent['headers']): Promise<Reply>;
   post(target: string, body?: Sent['body'], headers?: Sent['headers']): Promise<Reply>;
@@ -32,13 +40,14 @@ export interface Api {
   close(): Promise<void>;
 }
 
-export async function openApi({ corsOrigins = [], random }: ApiOptions = {}): Promise<Api> {
+export async function openApi({ corsOrigins = [], random, clock, env }: ApiOptions = {}): Promise<Api> {
   const tables = await embeddedTables();
   const config = tables.aws.clientConfig();
   const faults = new FaultHandler(config.requestHandler);
   const dynamodb = new DynamoDBClient({ ...config, requestHandler: faults, maxAttempts: 1 });
   const s3 = new S3Client({ ...config, requestHandler: faults, maxAttempts: 1 });
-  const backbone = { ...openBackbone({ dynamodb, s3 }, tables), ...(random && { random }) };
+  const opened = openBackbone({ dynamodb, s3 }, { ...tables, ...env }, undefined, clock);
+  const backbone = { ...opened, ...(random && { random }) };
   const handlers = {
     produce: produceHandler(backbone, corsOrigins),
     fetch: fetchHandler(backbone, corsOrigins),
@@ -51,6 +60,7 @@ export async function openApi({ corsOrigins = [], random }: ApiOptions = {}): Pr
     backbone,
     handlers,
     faults,
+    tables,
     send: call,
     get: (target, sent) => call('GET', target, sent),
     put: withBody('PUT'),

@@ -1,5 +1,5 @@
-/** What can go wrong with one attempt of one call, at the wire. */
-export type Fault = 'lose-request' | 'lose-answer' | 'throttle' | 'internal-error';
+/** What can go wrong with one attempt of one call, at the wire; only S3 is asked to deny. */
+export type Fault = 'lose-request' | 'lose-answer' | 'throttle' | 'internal-error' | 'deny';
 
 /** S3 names its operations by method alone, where only objects are dealt with. */
 const S3_OPERATIONS: Readonly<Record<string, string>> = {
@@ -93,6 +93,8 @@ export class FaultHandler {
         return refusal(400, 'ProvisionedThroughputExceededException');
       case 'internal-error':
         return refusal(500, 'InternalServerError');
+      case 'deny':
+        return denial();
       case 'none':
         return this.#inner.handle(request, options);
     }
@@ -112,6 +114,11 @@ function lost(): Error {
 function refusal(statusCode: number, type: string) {
   const body = Buffer.from(JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${type}`, message: type }));
   return { response: { statusCode, headers: { 'content-type': 'application/x-amz-json-1.0' }, body } };
+}
+
+function denial() {
+  const body = Buffer.from('<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>');
+  return { response: { statusCode: 403, headers: { 'content-type': 'application/xml' }, body } };
 }
 
 /** The SDK dresses bytes as a text and warns when they are used as one. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from 'vitest';
-import { type Api, openApi } from './api.ts';
+import { type Api, type ApiOptions, openApi } from './api.ts';
 
 export interface Fetched {
   readonly topicId: string;
@@ -20,7 +20,7 @@ export interface TopicBench {
 }
 
 /** One API for a file of tests, each with topics of its own. */
-export function openTopicBench(): TopicBench {
+export function openTopicBench(options: Omit<ApiOptions, 'random'> = {}): TopicBench {
   let api: Api | undefined;
   let topics = 0;
   const bench: TopicBench = {
@@ -41,7 +41,7 @@ export function openTopicBench(): TopicBench {
     },
   };
   beforeAll(async () => {
-    api = await openApi({ random: () => bench.spread });
+    api = await openApi({ ...options, random: () => bench.spread });
   });
   afterAll(() => api?.close());
   return bench;
