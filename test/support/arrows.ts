@@ -18,7 +18,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   'shared/store': { parts: ['shared/domain'], packages: ['node:', '@aws-sdk/', '@smithy/'] },
   'shared/target': { parts: ['shared/domain'], packages: ['node:', '@aws-sdk/', '@smithy/'] },
   'shared/wire': { parts: ['shared/domain'], packages: ['node:', 'aws-lambda'] },
-  'shared/env.ts': { parts: [], packages: [] },
+  'shared/env.ts': { parts: ['shared/domain'], packages: [] },
   functions: {
     parts: SHARED,
     packages: ['node:', '@aws-sdk/', '@middy/', '@aws-lambda-powertools/', 'aws-lambda', 'ulid'],
