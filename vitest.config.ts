@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // Tiers that need more than Node (an emulator, a packed install) have their own commands.
-    exclude: ['test/deploy/**'],
+    // Tiers that need more than Node (an emulator, a packed install) or more time have their own commands.
+    exclude: ['test/deploy/**', 'test/faults/broken-protocols.test.ts', 'test/faults/kill.test.ts'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
     env: {

@@ -1,0 +1,207 @@
+import type { Backbone } from '../../functions/backbone.ts';
+import type { Slot } from '../../shared/domain/slot.ts';
+import type { Host } from './simulator/host.ts';
+import type { World } from './simulator/world.ts';
+
+type Sabotage = (host: Host, world: World) => void;
+
+/** Replaces methods of one port of a host; what is not named stays as it is. */
+function replace<K extends keyof Backbone>(
+  host: Host,
+  port: K,
+  make: (real: Backbone[K]) => Partial<Backbone[K]>,
+): void {
+  const real = host.backbone[port];
+  const replaced = make(real);
+  const proxy = new Proxy(real as object, {
+    get(target, name) {
+      if (Object.hasOwn(replaced as object, name)) return (replaced as Record<PropertyKey, unknown>)[name];
+      const value = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  Object.assign(host.backbone, { [port]: proxy });
+}
+
+/**
+ * Protocols that are broken on purpose, each by one wrong port of every host. The product has no switch for any of them.
+ * `seedsMax`: among this many seeds, of the environments named, the checker must have noticed.
+ */
+export const SABOTAGES: Readonly<
+  Record<string, { readonly seedsMax: number; readonly environments: readonly string[]; readonly break: Sabotage }>
+> = {
+  'a reader that ignores missing slots': {
+    seedsMax: 20,
+    environments: ['plain', 'slow'],
+    // To it, everything below the head's end is settled.
+    break: (host) =>
+      replace(host, 'heads', (heads) => ({
+        read: async (partition) => {
+          const head = await heads.read(partition);
+          return head && { ...head, settled: head.next };
+        },
+      })),
+  },
+  'a fill without a condition': {
+    seedsMax: 200,
+    environments: ['slow', 'harsh'],
+    break: (host) =>
+      host.rewrite((operation, input) => (operation === 'PutItem' && 'append' in input.Item! ? without(input) : input)),
+  },
+  'a void without a condition': {
+    seedsMax: 100,
+    environments: ['slow', 'harsh'],
+    break: (host) =>
+      host.rewrite((operation, input) => (operation === 'PutItem' && 'void' in input.Item! ? without(input) : input)),
+  },
+  'a claim that is made after the fill': {
+    seedsMax: 60,
+    environments: ['key race', 'keys'],
+    break: (host, world) =>
+      replace(host, 'claims', (claims) => ({
+        make: async (...made) => {
+          world.scheduler.after(200, '', () => host.wake(() => void claims.make(...made).catch(() => {})));
+          return undefined;
+        },
+      })),
+  },
+  'a claim that is not moved before the next fill': {
+    seedsMax: 100,
+    environments: ['key race', 'keys'],
+    break: (host) => replace(host, 'claims', () => ({ replace: async () => true })),
+  },
+  'a claim that does not look who was first': {
+    seedsMax: 40,
+    environments: ['key race', 'keys'],
+    break: (host) =>
+      host.rewrite((operation, input) => (operation === 'PutItem' && 'claim' in input.Item! ? without(input) : input)),
+  },
+  'a claim that compares no payloads': {
+    seedsMax: 100,
+    environments: ['keys'],
+    break: (host) =>
+      replace(host, 'claims', (claims) => ({
+        read: async () => undefined,
+        make: async (topicId, key, claim, now) => {
+          const there = await claims.make(topicId, key, claim, now);
+          return there?.fingerprint === claim.fingerprint ? there : undefined;
+        },
+      })),
+  },
+  'ascending voids': {
+    seedsMax: 400,
+    environments: ['crowd', 'key race'],
+    break: (host) => {
+      // Where the walk stands by its last Query, and which offset it would have voided first.
+      const from = new Map<string, number>();
+      const voided = new Map<string, { readonly highest: number; readonly from: number }>();
+      replace(host, 'log', (log) => ({
+        read: (partition, offset, options) => {
+          from.set(`${partition.topicId}.${partition.partition}`, offset);
+          voided.delete(`${partition.topicId}.${partition.partition}`);
+          return log.read(partition, offset, options);
+        },
+        putVoid: (partition, order, now, retentionMs) => {
+          const name = `${partition.topicId}.${partition.partition}`;
+          if (order.count !== 1 || order.previous.length > 0) return log.putVoid(partition, order, now, retentionMs);
+          const range = voided.get(name) ?? { highest: order.last, from: from.get(name) ?? order.last };
+          voided.set(name, range);
+          const last = range.from + (range.highest - order.last);
+          return log.putVoid(partition, { ...order, last: Math.min(last, range.highest) }, now, retentionMs);
+        },
+      }));
+    },
+  },
+  'no late bound': {
+    seedsMax: 300,
+    environments: ['frozen', 'retention'],
+    break: (host) => {
+      replace(host, 'heads', (heads) => ({ reserve: (p, id, what) => heads.reserve(p, id, what, () => false) }));
+      replace(host, 'log', (log) => ({
+        fill: (p, r, batch, _, spilled) => log.fill(p, r, batch, () => false, spilled),
+      }));
+    },
+  },
+  'heads that are not closed': {
+    seedsMax: 60,
+    environments: ['topics'],
+    break: (host) => replace(host, 'heads', () => ({ close: async () => {} })),
+  },
+  'reservation ids that are used twice': {
+    seedsMax: 20,
+    environments: ['plain', 'keys'],
+    break: (host) => {
+      const { newReservationId } = host.backbone;
+      let id: string | undefined;
+      Object.assign(host.backbone, {
+        newReservationId: () => {
+          const again = id;
+          id = again === undefined ? newReservationId() : undefined;
+          return again ?? id!;
+        },
+      });
+    },
+  },
+  'a fenced writer that takes the void for its own batch': {
+    seedsMax: 200,
+    environments: ['wrong clocks', 'skewed clocks'],
+    break: (host) =>
+      replace(host, 'log', (log) => ({
+        fill: async (...filled): Promise<Slot | undefined> => {
+          const found = await log.fill(...filled);
+          return found?.kind === 'void' ? undefined : found;
+        },
+      })),
+  },
+  'a writer that takes a lost answer for a refusal': {
+    seedsMax: 60,
+    environments: ['harsh', 'slow'],
+    // The void that it could not put, it takes for put.
+    break: (host) =>
+      replace(host, 'log', (log) => ({
+        putVoid: async (...order) => {
+          const found = await log.putVoid(...order);
+          return found?.kind === 'batch' ? undefined : found;
+        },
+      })),
+  },
+  'a high watermark that ignores missing slots': {
+    seedsMax: 200,
+    environments: ['slow', 'plain'],
+    break: (host) =>
+      replace(host, 'log', (log) => ({
+        // Outlines are read for bounds alone: each slot is made to look as if it began where the one before it ended.
+        read: async (partition, offset, options) => {
+          const { slots, more } = await log.read(partition, offset, options);
+          if (!options.outline) return { slots, more };
+          let from = offset;
+          const joined = slots.map((slot) => {
+            const count = Math.max(slot.count, slot.last - from + 1);
+            from = slot.last + 1;
+            return { ...slot, count };
+          });
+          return { slots: joined, more };
+        },
+      })),
+  },
+  'claims that outlive their topic': {
+    seedsMax: 100,
+    environments: ['topics'],
+    break: (host) =>
+      replace(host, 'claims', (claims) => ({
+        read: (_, ...rest) => claims.read('topic', ...rest),
+        make: (_, ...rest) => claims.make('topic', ...rest),
+        replace: (_, ...rest) => claims.replace('topic', ...rest),
+      })),
+  },
+};
+
+function without({
+  ConditionExpression: _,
+  ReturnValuesOnConditionCheckFailure: __,
+  ...input
+}: Record<string, unknown>) {
+  if (!('ExpressionAttributeValues' in input) && 'ExpressionAttributeNames' in input)
+    delete input.ExpressionAttributeNames;
+  return input;
+}

@@ -1,0 +1,81 @@
+import { NoSuchKey } from '@aws-sdk/client-s3';
+import type { Item } from './expressions.ts';
+import type { Random } from './random.ts';
+import { type Change, type DynamoModel, keyOf, type Outcome } from './tables.ts';
+
+/** How old an eventually consistent read may be at most, ms. */
+const STALE_MS = 1_000;
+
+interface Before {
+  readonly at: number;
+  readonly item: Item | undefined;
+}
+
+/** The services that a backbone calls, whole and without a network. One request is one step: nothing is in between. */
+export class Services {
+  readonly #dynamodb: DynamoModel;
+  readonly #random: Random;
+  readonly #objects = new Map<string, Uint8Array>();
+  /** Images from before the last change, by table and key: what a stale read may still see. */
+  readonly #before = new Map<string, Before>();
+
+  constructor(dynamodb: DynamoModel, random: Random) {
+    this.#dynamodb = dynamodb;
+    this.#random = random;
+  }
+
+  remember({ table, before, after }: Change): void {
+    const item = (after ?? before)!;
+    this.#before.set(this.#nameOf(table, item), { at: this.#dynamodb.now, item: before });
+  }
+
+  async run(operation: string, input: object): Promise<Outcome> {
+    if (operation.includes('Object')) return this.#runS3(operation, input as { Bucket: string; Key: string });
+    const outcome = await this.#dynamodb.run(operation, input);
+    const weak = (operation === 'Query' || operation === 'GetItem') && !('ConsistentRead' in input);
+    if (!weak || 'error' in outcome) return outcome;
+    return { output: this.#staleView((input as { TableName: string }).TableName, outcome.output) };
+  }
+
+  /** What the bucket holds under a key. */
+  object(key: string): Uint8Array | undefined {
+    return this.#objects.get(key);
+  }
+
+  #runS3(
+    operation: string,
+    input: { Key: string; Body?: Uint8Array; Delete?: { Objects: { Key: string }[] } },
+  ): Outcome {
+    switch (operation) {
+      case 'PutObject':
+        this.#objects.set(input.Key, Uint8Array.from(input.Body!));
+        return { output: {} };
+      case 'GetObject': {
+        const bytes = this.#objects.get(input.Key);
+        if (bytes !== undefined) return { output: { Body: { transformToByteArray: async () => bytes } } };
+        return { error: new NoSuchKey({ message: 'no such key', $metadata: { httpStatusCode: 404 } }) };
+      }
+      case 'DeleteObjects':
+        for (const { Key } of input.Delete!.Objects) this.#objects.delete(Key);
+        return { output: {} };
+      default:
+        throw new Error(`the model of S3 has no ${operation}`);
+    }
+  }
+
+  /** Every item that was read may be shown as it was before its last change, if that is not long ago. */
+  #staleView(table: string, body: { Item?: Item; Items?: Item[] }): object {
+    const seen = (item: Item): Item | undefined => {
+      const before = this.#before.get(this.#nameOf(table, item));
+      const old = before !== undefined && this.#dynamodb.now - before.at < STALE_MS && this.#random.chance(0.3);
+      return old ? before.item : item;
+    };
+    if (body.Item !== undefined) return { ...body, Item: seen(body.Item) };
+    if (body.Items === undefined) return body;
+    return { ...body, Items: body.Items.map(seen).filter((item) => item !== undefined) };
+  }
+
+  #nameOf(table: string, item: Item): string {
+    return `${table} ${JSON.stringify(keyOf(table, item))}`;
+  }
+}
