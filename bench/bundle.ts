@@ -33,7 +33,7 @@ export interface Bundle {
 }
 
 /** Names of the functions, each a file in `functions/`. */
-export const FUNCTIONS = [...new Set(ROUTES.map((route) => route.function))];
+export const FUNCTIONS = [...new Set<string>(ROUTES.map((route) => route.function)), 'dispatch', 'sweep'];
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..');
 const LOADS = 9;

@@ -4,7 +4,7 @@ import { Architecture, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
-import { API_FUNCTION_TIMEOUT_MS } from '../../shared/domain/limits.ts';
+import { API_FUNCTION_TIMEOUT_MS, BACKGROUND_FUNCTION_TIMEOUT_MS } from '../../shared/domain/limits.ts';
 import { BUNDLING, sourceOf } from './bundling.ts';
 
 /** Levels that Powertools knows, most talkative first. */
@@ -17,11 +17,15 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
  * merely waits for the store. It also has to hold a batch that inflates to `INFLATED_BATCH_BYTES_MAX`, and its JSON.
  */
 const MEMORY_MB = 1024;
+/** In the background there is little to compute and nobody waits; the rest of the time is paid while the store works. */
+const BACKGROUND_MEMORY_MB = 256;
 
 export interface BackboneFunctionProps {
   /** Name of the file in `functions/`, without its extension. It exports `handler`. */
   readonly source: string;
   readonly description: string;
+  /** No caller waits for it. Default false. */
+  readonly inBackground?: boolean | undefined;
   /** Default `INFO`. */
   readonly logLevel?: LogLevel | undefined;
 }
@@ -31,7 +35,8 @@ export interface BackboneFunctionProps {
  * else, until a resource grants more.
  */
 export class BackboneFunction extends NodejsFunction {
-  constructor(scope: Construct, id: string, { source, description, logLevel = 'INFO' }: BackboneFunctionProps) {
+  constructor(scope: Construct, id: string, props: BackboneFunctionProps) {
+    const { source, description, inBackground = false, logLevel = 'INFO' } = props;
     const logGroup = new LogGroup(scope, `${id}Logs`, {
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: RemovalPolicy.DESTROY, // nothing in it but diagnostics
@@ -44,8 +49,8 @@ export class BackboneFunction extends NodejsFunction {
       description,
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
-      memorySize: MEMORY_MB,
-      timeout: Duration.millis(API_FUNCTION_TIMEOUT_MS),
+      memorySize: inBackground ? BACKGROUND_MEMORY_MB : MEMORY_MB,
+      timeout: Duration.millis(inBackground ? BACKGROUND_FUNCTION_TIMEOUT_MS : API_FUNCTION_TIMEOUT_MS),
       logGroup,
       role,
       environment: {

@@ -1,7 +1,9 @@
 import { Construct } from 'constructs';
 import { Api } from './api.ts';
 import { BackboneFunction, type LogLevel } from './backbone-function.ts';
+import { Delivery } from './delivery.ts';
 import { LogStorage } from './log-storage.ts';
+import { Maintenance } from './maintenance.ts';
 
 export interface EventBackboneProps {
   /**
@@ -47,6 +49,22 @@ export class EventBackbone extends Construct {
       logLevel,
     });
     this.storage.grantAdminister(topics);
+
+    const dispatch = new BackboneFunction(this, 'Dispatch', {
+      source: 'dispatch',
+      description: 'Follows what is removed from the log: payloads go after their slots',
+      inBackground: true,
+      logLevel,
+    });
+    new Delivery(this, 'Delivery', { storage: this.storage, dispatch });
+
+    const sweep = new BackboneFunction(this, 'Sweep', {
+      source: 'sweep',
+      description: 'Removes what deleted topics left',
+      inBackground: true,
+      logLevel,
+    });
+    new Maintenance(this, 'Maintenance', { storage: this.storage, sweep });
 
     this.url = new Api(this, 'Api', { functions: { produce, fetch, topics }, corsOrigins }).url;
   }

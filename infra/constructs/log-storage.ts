@@ -43,6 +43,20 @@ const RIGHTS = {
     // topics and their heads: list, read, make, change, close, remove
     state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'DeleteItem'],
   },
+  dispatch: {
+    // look at the slot of an intent; void it
+    log: ['GetItem', 'PutItem'],
+    // is the topic deleted?
+    state: ['GetItem'],
+    // a payload follows its slot
+    objects: ['DeleteObject'],
+  },
+  sweep: {
+    // list and delete what deleted topics left
+    log: ['Query', 'BatchWriteItem'],
+    // find leftovers; close, mark and remove their heads; the lease
+    state: ['Query', 'UpdateItem', 'DeleteItem'],
+  },
 } as const satisfies Record<string, Rights>;
 
 /**
@@ -112,6 +126,22 @@ export class LogStorage extends Construct {
   /** For a function that makes, changes, lists, measures and removes topics. */
   grantAdminister(fn: LambdaFunction): void {
     this.#grant(fn, RIGHTS.administer);
+  }
+
+  /** For the function that follows the log's stream, which Lambda reads on its behalf. */
+  grantDispatch(fn: LambdaFunction): void {
+    this.#grant(fn, RIGHTS.dispatch);
+    allow(fn, this.log.tableStreamArn!, 'dynamodb', [
+      'DescribeStream',
+      'GetRecords',
+      'GetShardIterator',
+      'ListStreams',
+    ]);
+  }
+
+  /** For the function that removes what nobody needs any more. */
+  grantSweep(fn: LambdaFunction): void {
+    this.#grant(fn, RIGHTS.sweep);
   }
 
   #grant(fn: LambdaFunction, { log, state, objects = [], bucket = [] }: Rights): void {

@@ -1,6 +1,10 @@
 import { Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
-import { API_FUNCTION_TIMEOUT_MS, GATEWAY_TIMEOUT_MS } from '../../shared/domain/limits.ts';
+import {
+  API_FUNCTION_TIMEOUT_MS,
+  BACKGROUND_FUNCTION_TIMEOUT_MS,
+  GATEWAY_TIMEOUT_MS,
+} from '../../shared/domain/limits.ts';
 import { allowOrigin, preflightAnswer } from '../../shared/wire/cross-origin.ts';
 import { DEFAULT_ROUTE, ROUTES } from '../../shared/wire/routes.ts';
 import { allowedActions, functionName, type Resource, resourcesOf, synthesise } from '../support/synthesise.ts';
@@ -8,21 +12,24 @@ import { allowedActions, functionName, type Resource, resourcesOf, synthesise } 
 const { template } = synthesise();
 const lower = (text: string) => text.toLowerCase();
 const API_FUNCTIONS = ['produce', 'fetch', 'topics'];
+const BACKGROUND_FUNCTIONS = ['dispatch', 'sweep'];
 
 describe('functions', () => {
-  const functions = Object.values(resourcesOf(template, 'AWS::Lambda::Function'));
+  const all = Object.values(resourcesOf(template, 'AWS::Lambda::Function'));
+  const functions = all.filter((fn) => API_FUNCTIONS.includes(functionName(fn)));
 
   it('are one per concern, alike in all but name and rights', () => {
-    expect(functions.map((fn) => functionName(fn)).sort()).toEqual([...API_FUNCTIONS].sort());
-    for (const { Properties } of functions) {
-      expect(Properties).toMatchObject({
+    expect(all.map((fn) => functionName(fn)).sort()).toEqual([...API_FUNCTIONS, ...BACKGROUND_FUNCTIONS].sort());
+    for (const fn of all) {
+      expect(fn.Properties).toMatchObject({
         Runtime: 'nodejs24.x',
         Architectures: ['arm64'],
-        MemorySize: 1024,
         Handler: 'index.handler',
-        Timeout: API_FUNCTION_TIMEOUT_MS / 1_000,
+        ...(functions.includes(fn)
+          ? { MemorySize: 1024, Timeout: API_FUNCTION_TIMEOUT_MS / 1_000 }
+          : { MemorySize: 256, Timeout: BACKGROUND_FUNCTION_TIMEOUT_MS / 1_000 }),
       });
-      expect(Properties.TracingConfig).toBeUndefined();
+      expect(fn.Properties.TracingConfig).toBeUndefined();
     }
   });
 
@@ -31,15 +38,16 @@ describe('functions', () => {
   });
 
   it('know their tables and how to log, and nothing else', () => {
-    const variables = functions.map((fn) => (fn.Properties.Environment as { Variables: object }).Variables);
+    const variables = all.map((fn) => (fn.Properties.Environment as { Variables: object }).Variables);
     expect(variables).toEqual(
-      API_FUNCTIONS.map((name) => ({
+      [...API_FUNCTIONS, ...BACKGROUND_FUNCTIONS].map((name) => ({
         POWERTOOLS_SERVICE_NAME: name,
         POWERTOOLS_LOG_LEVEL: 'INFO',
         POWERTOOLS_METRICS_NAMESPACE: 'Vertebra',
         VERTEBRA_LOG_TABLE: { Ref: idOf('Log') },
         VERTEBRA_STATE_TABLE: { Ref: idOf('State') },
-        ...(name === 'topics' ? {} : { VERTEBRA_BUCKET: { Ref: idOf('Bucket') } }),
+        ...(['topics', 'sweep'].includes(name) ? {} : { VERTEBRA_BUCKET: { Ref: idOf('Bucket') } }),
+        ...(name === 'dispatch' && { VERTEBRA_WAKE_QUEUE_URL: { Ref: expect.stringContaining('DeliveryWake') } }),
       })),
     );
   });
@@ -52,7 +60,7 @@ describe('functions', () => {
 
   it('write to logs that are kept for a month', () => {
     const groups = Object.values(resourcesOf(template, 'AWS::Logs::LogGroup'));
-    expect(groups).toHaveLength(API_FUNCTIONS.length + 1);
+    expect(groups).toHaveLength(all.length + 1);
     for (const group of groups) expect(group.Properties.RetentionInDays).toBe(30);
   });
 
@@ -76,6 +84,28 @@ describe('functions', () => {
         Log: ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query'],
         State: ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'].map((verb) => `dynamodb:${verb}`),
         TopicsLogs: ownLog,
+      },
+      dispatch: {
+        Log: ['dynamodb:GetItem', 'dynamodb:PutItem'],
+        State: ['dynamodb:GetItem'],
+        'Bucket objects': ['s3:DeleteObject'],
+        'Log stream': ['DescribeStream', 'GetRecords', 'GetShardIterator', 'ListStreams'].map(
+          (verb) => `dynamodb:${verb}`,
+        ),
+        DeliveryWake: [
+          'sqs:ChangeMessageVisibility',
+          'sqs:DeleteMessage',
+          'sqs:GetQueueAttributes',
+          'sqs:ReceiveMessage',
+          'sqs:SendMessage',
+        ],
+        DeliveryDeadLetters: ['sqs:SendMessage'],
+        DispatchLogs: ownLog,
+      },
+      sweep: {
+        Log: ['dynamodb:BatchWriteItem', 'dynamodb:Query'],
+        State: ['dynamodb:DeleteItem', 'dynamodb:Query', 'dynamodb:UpdateItem'],
+        SweepLogs: ownLog,
       },
     });
   });
@@ -108,7 +138,11 @@ describe('the API', () => {
       expect(integration.Properties).toMatchObject({ IntegrationType: 'AWS_PROXY', PayloadFormatVersion: '2.0' });
     }
     const [api] = Object.keys(resourcesOf(template, 'AWS::ApiGatewayV2::Api'));
-    for (const permission of Object.values(resourcesOf(template, 'AWS::Lambda::Permission'))) {
+    const permissions = Object.values(resourcesOf(template, 'AWS::Lambda::Permission')).filter(
+      ({ Properties }) => Properties.Principal !== 'events.amazonaws.com',
+    );
+    expect(permissions.length).toBeGreaterThan(0);
+    for (const permission of permissions) {
       expect(permission.Properties.Principal).toBe('apigateway.amazonaws.com');
       expect(JSON.stringify(permission.Properties.SourceArn)).toContain(`{"Ref":"${api}"}`);
     }

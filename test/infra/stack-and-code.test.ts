@@ -1,16 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { DescribeTableCommand, DescribeTimeToLiveCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { S3Client } from '@aws-sdk/client-s3';
+import { DescribeTableCommand, DescribeTimeToLiveCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Backbone, openBackbone } from '../../functions/backbone.ts';
 import { fetchHandler } from '../../functions/fetch.ts';
 import { produceHandler } from '../../functions/produce.ts';
+import { openSweep } from '../../functions/sweep.ts';
 import { topicsHandler } from '../../functions/topics.ts';
-import { RECORDS_PER_REQUEST_MAX, SETTLE_AFTER_MS } from '../../shared/domain/limits.ts';
+import { queueEvent, streamEvent } from '../../local/events.ts';
+import { LATE_MAX_MS, RECORDS_PER_REQUEST_MAX, SETTLE_AFTER_MS, SWEEP_LEASE_MS } from '../../shared/domain/limits.ts';
+import { sweep } from '../../shared/operations/sweep.ts';
+import { deleteTopic } from '../../shared/operations/topics.ts';
 import type { ApiFunction } from '../../shared/wire/routes.ts';
+import { CONTEXT, openBackgroundBench } from '../support/background-bench.ts';
 import { type EmbeddedTables, embeddedTables } from '../support/embedded.ts';
 import { send } from '../support/gateway-call.ts';
+import { append, makeTopic } from '../support/log-bench.ts';
 import { allowedActions, resourcesOf, synthesise } from '../support/synthesise.ts';
+import { clientsThatTell } from '../support/telling-clients.ts';
 
 // The stack and the code that runs on it, each held against the other.
 const { template } = synthesise();
@@ -85,7 +91,41 @@ it('allows each function what it does, and nothing that it never does', async ()
   await call('GET', '/v1/topics');
   await call('GET', '/v1/topics?deleted=true');
 
-  expect(withRare(used)).toEqual(granted());
+  expect(withRare(used)).toEqual(grantedTo(Object.keys(RARE)));
+});
+
+it('allows the functions in the background what they do, and nothing that they never do', async () => {
+  const bench = await openBackgroundBench({ spillAboveBytes: 50 });
+  try {
+    const dispatchUsed = new Set<string>();
+    const sweepUsed = new Set<string>();
+    const dispatch = bench.dispatchHost(clientsThatTell(bench.tables, dispatchUsed));
+    const sweeper = openSweep(clientsThatTell(bench.tables, sweepUsed).dynamodb, bench.tables, undefined, bench.clock);
+    const host = bench.host();
+    await makeTopic(host, 'orders');
+    await append(host, 'orders', 'x'.repeat(100));
+    host.faults.next('TransactWriteItems', 'lose-request', 3);
+    await expect(makeTopic(host, 'abandoned')).rejects.toThrow();
+    const { id: topicId } = await host.backbone.topics.get('orders');
+    const intent = { dynamodb: { Keys: { log: { S: `${topicId}.0#spill` }, last: { N: '7' } } }, eventName: 'REMOVE' };
+    await dispatch.handler(streamEvent([intent as never]), CONTEXT);
+    await dispatch.handler(streamEvent([intent as never]), { getRemainingTimeInMillis: () => 0 });
+    const unreadable = queueEvent([{ MessageId: 'm', ReceiptHandle: 'r', Body: '{}' }], 'arn');
+    await dispatch.handler(unreadable, CONTEXT);
+    await deleteTopic(host.backbone, 'orders');
+    for (let minutes = 0; minutes < 3; minutes++) {
+      bench.clock.pass(LATE_MAX_MS);
+      expect(await sweep(sweeper, bench.clock.now() + 10 * SWEEP_LEASE_MS)).toEqual([]);
+    }
+    expect(await bench.items('state')).toEqual([]);
+    // Lambda reads the stream and the queue, and sends to the dead letters, on the function's behalf.
+    const lambdas = /stream |DeadLetters|sqs:(ReceiveMessage|DeleteMessage|GetQueueAttributes)/;
+    const granted = grantedTo(['dispatch', 'sweep']);
+    expect([...dispatchUsed].sort()).toEqual(granted.dispatch!.filter((action) => !lambdas.test(action)));
+    expect([...sweepUsed].sort()).toEqual(granted.sweep);
+  } finally {
+    await bench.close();
+  }
 });
 
 type Used = Record<ApiFunction, Set<string>>;
@@ -104,10 +144,10 @@ function withRare(used: Used): Record<string, string[]> {
   );
 }
 
-function granted(): Record<string, string[]> {
+function grantedTo(functions: readonly string[]): Record<string, string[]> {
   return Object.fromEntries(
     Object.entries(allowedActions(template))
-      .filter(([name]) => name in RARE)
+      .filter(([name]) => functions.includes(name))
       .map(([name, resources]) => {
         const actions = Object.entries(resources).flatMap(([resource, list]) =>
           list.map((verb) => `${resource} ${verb}`),
@@ -117,30 +157,6 @@ function granted(): Record<string, string[]> {
   );
 }
 
-/** A backbone whose calls to DynamoDB are noted as `table action`, as IAM would judge them. */
 function backboneThatTells(used: Set<string>): Backbone {
-  const dynamodb = new DynamoDBClient({ ...tables.aws.clientConfig(), maxAttempts: 1 });
-  const note = (action: string, { TableName }: { TableName?: string }) =>
-    used.add(`${TableName === tables.logTable ? 'Log' : 'State'} dynamodb:${action}`);
-  dynamodb.middlewareStack.add(
-    (next, context) => (args) => {
-      const input = args.input as { TableName?: string; TransactItems?: Record<string, { TableName?: string }>[] };
-      // A transaction needs the rights of its parts: Put is PutItem, and so on.
-      for (const item of input.TransactItems ?? []) {
-        for (const [part, what] of Object.entries(item)) note(`${part}Item`, what);
-      }
-      if (input.TransactItems === undefined) note(context.commandName!.replace(/Command$/, ''), input);
-      return next(args);
-    },
-    { step: 'initialize' },
-  );
-  const s3 = new S3Client({ ...tables.aws.clientConfig(), maxAttempts: 1 });
-  s3.middlewareStack.add(
-    (next, context) => (args) => {
-      used.add(`Bucket objects s3:${context.commandName!.replace(/Command$/, '')}`);
-      return next(args);
-    },
-    { step: 'initialize' },
-  );
-  return openBackbone({ dynamodb, s3 }, tables);
+  return openBackbone(clientsThatTell(tables, used), tables);
 }

@@ -14,6 +14,12 @@ import { WakeQueue } from '../../shared/store/wake-queue.ts';
 import { FaultHandler } from './fault-handler.ts';
 import { type LogBench, openLogBench } from './log-bench.ts';
 
+interface Clients {
+  readonly dynamodb: DynamoDBClient;
+  readonly s3: S3Client;
+  readonly sqs: SQSClient;
+}
+
 export interface SweepHost {
   readonly ports: SweepPorts;
   readonly faults: FaultHandler;
@@ -29,7 +35,8 @@ export interface DispatchHost {
 /** A log bench with the functions that work in the background, and what the log's stream has told. */
 export interface BackgroundBench extends LogBench {
   sweepHost(): SweepHost;
-  dispatchHost(): DispatchHost;
+  /** @param own clients to be used in place of those with faults */
+  dispatchHost(own?: Partial<Clients>): DispatchHost;
   /** Takes what the stream has told since it was last asked. */
   changes(): ChangeRecord[];
   /** Hands all that to a function, as its event source does. */
@@ -60,8 +67,8 @@ export async function openBackgroundBench(options: Partial<Env> = {}): Promise<B
     const seen: Observation[] = [];
     return { ...opened, faults, seen, tell: (observation: Observation) => seen.push(observation) };
   };
-  const dispatchHost = (): DispatchHost => {
-    const { dynamodb, s3, sqs, faults, seen, tell } = host();
+  const dispatchHost = (own: Partial<Clients> = {}): DispatchHost => {
+    const { dynamodb, s3, sqs, faults, seen, tell } = { ...host(), ...own };
     const handler = dispatchHandler(() => ({
       ...openTables(dynamodb, bench.tables, tell, bench.clock),
       spill: new Spill(s3, bucket),

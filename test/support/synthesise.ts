@@ -41,7 +41,7 @@ interface Statement {
 }
 
 interface Arn {
-  readonly 'Fn::GetAtt': readonly [id: string, attribute: 'Arn'];
+  readonly 'Fn::GetAtt': readonly [id: string, attribute: 'Arn' | 'StreamArn'];
 }
 
 /** Per function, what its role allows: actions by resource, which is named as its construct is. */
@@ -64,10 +64,11 @@ function byResource({ Effect, Action, Resource, ...conditions }: Statement): [re
   const inside = Resource['Fn::Join']?.[1];
   const [id, attribute] = inside?.[1] === '/*' ? inside[0]!['Fn::GetAtt'] : Resource['Fn::GetAtt'];
   const name = /^Backbone(?:Storage)?([A-Za-z]+?)[0-9A-F]{8}$/.exec(id)?.[1];
-  if (Effect !== 'Allow' || attribute !== 'Arn' || name === undefined || Object.keys(conditions).length > 0) {
+  if (Effect !== 'Allow' || name === undefined || Object.keys(conditions).length > 0) {
     throw new Error(`a statement that this does not understand, on ${id}`);
   }
-  return [inside === undefined ? name : `${name} objects`, [Action].flat().sort()];
+  const part = inside === undefined ? (attribute === 'StreamArn' ? ' stream' : '') : ' objects';
+  return [`${name}${part}`, [Action].flat().sort()];
 }
 
 /** The file in `functions/` that a function is built from. */

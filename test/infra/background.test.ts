@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import {
+  BACKGROUND_FUNCTION_TIMEOUT_MS,
+  BACKGROUND_MARGIN_MS,
+  OBJECTS_PER_DELETE_MAX,
+  SWEEP_RUN_MS,
+  WAKE_TRIES_MAX,
+} from '../../shared/domain/limits.ts';
+import { functionName, type Resource, resourcesOf, synthesise } from '../support/synthesise.ts';
+
+const { template } = synthesise();
+const functions = resourcesOf(template, 'AWS::Lambda::Function');
+const idOf = (name: string) => Object.keys(functions).find((id) => functionName(functions[id]!) === name)!;
+const queues = resourcesOf(template, 'AWS::SQS::Queue');
+const queueNamed = (name: string) => Object.entries(queues).find(([id]) => id.includes(name))!;
+
+function mappingOf(source: RegExp): Resource {
+  return Object.values(resourcesOf(template, 'AWS::Lambda::EventSourceMapping')).find(({ Properties }) =>
+    source.test(JSON.stringify(Properties.EventSourceArn)),
+  )!;
+}
+
+describe('the log’s stream', () => {
+  const { Properties } = mappingOf(/"StreamArn"/);
+
+  it('wakes dispatch for removals alone, from the first record on', () => {
+    expect(Properties).toMatchObject({
+      FunctionName: { Ref: idOf('dispatch') },
+      StartingPosition: 'TRIM_HORIZON',
+      FilterCriteria: { Filters: [{ Pattern: JSON.stringify({ eventName: ['REMOVE'] }) }] },
+      BatchSize: OBJECTS_PER_DELETE_MAX,
+    });
+  });
+
+  it('tries again what fails, in halves, for as long as leaves time to look at it', () => {
+    const [deadLetters] = queueNamed('DeadLetters');
+    expect(Properties).toMatchObject({
+      BisectBatchOnFunctionError: true,
+      MaximumRecordAgeInSeconds: 12 * 3_600,
+      DestinationConfig: { OnFailure: { Destination: { 'Fn::GetAtt': [deadLetters, 'Arn'] } } },
+    });
+    expect(Properties.FunctionResponseTypes).toBeUndefined();
+  });
+});
+
+describe('the wake queue', () => {
+  const [id, queue] = queueNamed('Wake');
+
+  it('wakes dispatch, which says of each message whether it is done', () => {
+    expect(mappingOf(new RegExp(id)).Properties).toMatchObject({
+      FunctionName: { Ref: idOf('dispatch') },
+      FunctionResponseTypes: ['ReportBatchItemFailures'],
+      ScalingConfig: { MaximumConcurrency: 2 },
+    });
+  });
+
+  it('hides a message for longer than it can be at work, and gives up on it at last', () => {
+    const [deadLetters, { Properties }] = queueNamed('DeadLetters');
+    expect(queue.Properties).toMatchObject({
+      VisibilityTimeout: (6 * BACKGROUND_FUNCTION_TIMEOUT_MS) / 1_000,
+      RedrivePolicy: {
+        deadLetterTargetArn: { 'Fn::GetAtt': [deadLetters, 'Arn'] },
+        maxReceiveCount: WAKE_TRIES_MAX,
+      },
+    });
+    expect(Properties.MessageRetentionPeriod).toBe(14 * 24 * 3_600);
+  });
+
+  it('refuses access without TLS, as the dead letters do', () => {
+    const policies = Object.values(resourcesOf(template, 'AWS::SQS::QueuePolicy'));
+    expect(policies).toHaveLength(2);
+    for (const { Properties } of policies) {
+      expect(JSON.stringify(Properties.PolicyDocument)).toContain('"aws:SecureTransport":"false"');
+    }
+  });
+});
+
+describe('the sweep', () => {
+  it('is called every minute, and not again when a call failed', () => {
+    const [rule] = Object.values(resourcesOf(template, 'AWS::Events::Rule'));
+    expect(rule!.Properties).toMatchObject({
+      ScheduleExpression: 'rate(1 minute)',
+      State: 'ENABLED',
+      Targets: [{ Arn: { 'Fn::GetAtt': [idOf('sweep'), 'Arn'] }, RetryPolicy: { MaximumRetryAttempts: 0 } }],
+    });
+    const [config] = Object.values(resourcesOf(template, 'AWS::Lambda::EventInvokeConfig'));
+    expect(config!.Properties).toMatchObject({ MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 });
+  });
+
+  it('ends before its function does', () => {
+    expect(SWEEP_RUN_MS).toBeLessThan(BACKGROUND_FUNCTION_TIMEOUT_MS - BACKGROUND_MARGIN_MS);
+  });
+});
