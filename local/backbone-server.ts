@@ -1,13 +1,18 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
+import { SQSClient } from '@aws-sdk/client-sqs';
 import { type Backbone, openBackbone } from '../functions/backbone.ts';
+import { dispatchHandler } from '../functions/dispatch.ts';
 import { fetchHandler } from '../functions/fetch.ts';
 import { produceHandler } from '../functions/produce.ts';
+import { openSweep, sweepHandler } from '../functions/sweep.ts';
 import { topicsHandler } from '../functions/topics.ts';
 import { LIST_LIMIT_MAX, SPILL_ABOVE_BYTES_DEFAULT } from '../shared/domain/limits.ts';
 import { listTopics } from '../shared/operations/topics.ts';
+import { WakeQueue } from '../shared/store/wake-queue.ts';
 import { openEmbeddedAws } from './aws/embedded-aws.ts';
-import { createBackboneTables, createBucket } from './aws/tables.ts';
+import { createBackboneResources } from './aws/tables.ts';
+import { startBackground } from './background.ts';
 import { type Exchange, openGateway } from './gateway.ts';
 import type { TopicFacts } from './status-lines.ts';
 
@@ -20,6 +25,8 @@ export interface BackboneServerOptions {
   readonly onRecords: (topicId: string, direction: 'in' | 'out', records: number) => void;
   /** Told of every request that reached a function. */
   readonly onExchange: (exchange: Exchange) => void;
+  /** Told of a function that works in the background and threw; it is called again. */
+  readonly onFailure: (name: string, error: unknown) => void;
 }
 
 export interface BackboneServer {
@@ -35,6 +42,8 @@ const ENVIRONMENT = {
   logTable: 'log',
   stateTable: 'state',
   bucket: 'payloads',
+  wakeQueue: 'wake',
+  deadLetterQueue: 'dead-letters',
   spillAboveBytes: SPILL_ABOVE_BYTES_DEFAULT,
 };
 
@@ -47,8 +56,8 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
   try {
     const dynamodb = new DynamoDBClient(aws.clientConfig());
     const s3 = new S3Client(aws.clientConfig());
-    await createBackboneTables(dynamodb, ENVIRONMENT);
-    await createBucket(s3, ENVIRONMENT.bucket);
+    const sqs = new SQSClient(aws.clientConfig());
+    const { wakeQueueUrl } = await createBackboneResources({ dynamodb, s3, sqs }, ENVIRONMENT);
     const backbone = openBackbone({ dynamodb, s3 }, ENVIRONMENT, (observation) => {
       if (observation.kind === 'records_appended')
         options.onRecords(topicIdOf(observation.log), 'in', observation.count);
@@ -59,13 +68,18 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
       port: options.port,
       observe: options.onExchange,
     });
+    const background = startBackground({
+      ...{ aws, sqs, wakeQueueUrl, logTable: ENVIRONMENT.logTable, onFailure: options.onFailure },
+      dispatch: dispatchHandler(() => ({ ...backbone, wakeQueue: new WakeQueue(sqs, wakeQueueUrl) })),
+      sweep: sweepHandler(() => openSweep(dynamodb, ENVIRONMENT)),
+    });
     return {
       url: gateway.url,
       describeTopics: () => describeTopics(backbone),
       async close(drainMs) {
         await gateway.close(drainMs);
-        dynamodb.destroy();
-        s3.destroy();
+        await background.close();
+        for (const client of [dynamodb, s3, sqs]) client.destroy();
         await aws.close();
       },
     };

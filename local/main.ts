@@ -49,6 +49,8 @@ async function start(options: Options): Promise<void> {
       const failure = describeFailure(exchange);
       if (failure) terminal.print(failure);
     },
+    onFailure: (name, error) =>
+      terminal.print(`${name} failed\n${error instanceof Error ? error.stack : String(error)}`),
   }).catch((error) => {
     throw refusalOf(error, options);
   });

@@ -8,7 +8,8 @@ import {
   waitUntilTableExists,
 } from '@aws-sdk/client-dynamodb';
 import { BucketAlreadyOwnedByYou, CreateBucketCommand, type S3Client } from '@aws-sdk/client-s3';
-import { CreateQueueCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import { CreateQueueCommand, GetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import { BACKGROUND_FUNCTION_TIMEOUT_MS, WAKE_TRIES_MAX } from '../../shared/domain/limits.ts';
 
 export interface TableNames {
   readonly logTable: string;
@@ -34,13 +35,30 @@ export async function createBackboneResources(
   clients: { readonly dynamodb: DynamoDBClient; readonly s3: S3Client; readonly sqs: SQSClient },
   names: ResourceNames,
 ): Promise<QueueUrls> {
-  const [, , wake, deadLetters] = await Promise.all([
+  const [, , urls] = await Promise.all([
     createBackboneTables(clients.dynamodb, names),
     createBucket(clients.s3, names.bucket),
-    clients.sqs.send(new CreateQueueCommand({ QueueName: names.wakeQueue })),
-    clients.sqs.send(new CreateQueueCommand({ QueueName: names.deadLetterQueue })),
+    createQueues(clients.sqs, names),
   ]);
-  return { wakeQueueUrl: wake.QueueUrl!, deadLetterQueueUrl: deadLetters.QueueUrl! };
+  return urls;
+}
+
+async function createQueues(sqs: SQSClient, names: ResourceNames): Promise<QueueUrls> {
+  const dead = await sqs.send(new CreateQueueCommand({ QueueName: names.deadLetterQueue }));
+  const { Attributes } = await sqs.send(
+    new GetQueueAttributesCommand({ QueueUrl: dead.QueueUrl, AttributeNames: ['QueueArn'] }),
+  );
+  const redrive = { deadLetterTargetArn: Attributes!.QueueArn, maxReceiveCount: WAKE_TRIES_MAX };
+  const wake = await sqs.send(
+    new CreateQueueCommand({
+      QueueName: names.wakeQueue,
+      Attributes: {
+        VisibilityTimeout: String((6 * BACKGROUND_FUNCTION_TIMEOUT_MS) / 1_000),
+        RedrivePolicy: JSON.stringify(redrive),
+      },
+    }),
+  );
+  return { wakeQueueUrl: wake.QueueUrl!, deadLetterQueueUrl: dead.QueueUrl! };
 }
 
 /** The bucket of payloads. */

@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DeleteMessageBatchCommand, type Message, ReceiveMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import type { DispatchHandler } from '../functions/dispatch.ts';
+import type { SweepHandler } from '../functions/sweep.ts';
+import { BACKGROUND_FUNCTION_TIMEOUT_MS, OBJECTS_PER_DELETE_MAX } from '../shared/domain/limits.ts';
+import type { ChangeRecord } from './aws/dynamodb/change-feed.ts';
+import type { EmbeddedAws } from './aws/embedded-aws.ts';
+import { queueEvent, streamEvent } from './events.ts';
+
+export interface BackgroundOptions {
+  readonly aws: EmbeddedAws;
+  readonly sqs: SQSClient;
+  readonly logTable: string;
+  readonly wakeQueueUrl: string;
+  readonly dispatch: DispatchHandler;
+  readonly sweep: SweepHandler;
+  /** Told of a function that threw, by its name. */
+  readonly onFailure: (name: string, error: unknown) => void;
+  /** Time between two runs of the sweep. Default a minute. */
+  readonly sweepEveryMs?: number;
+}
+
+export interface Background {
+  /** Begins nothing new and waits for what is under way. */
+  close(): Promise<void>;
+}
+
+/** Changes are gathered for this long. In AWS it is a minute; here somebody may be looking. */
+const GATHER_MS = 200;
+/** Pause after a failure, which doubles up to the second one. */
+const PAUSE_MS = 1_000;
+const PAUSE_MS_MAX = 60_000;
+const SWEEP_EVERY_MS = 60_000;
+/** Source: AWS, SQS, "Maximum long-polling wait time". */
+const RECEIVE_WAIT_S = 20;
+
+/**
+ * Calls the functions that work in the background as their event sources do: the log's stream, the wake queue, the
+ * clock. Nothing here keeps the process alive. What the stream has told and nobody has followed is lost with it.
+ */
+export function startBackground(options: BackgroundOptions): Background {
+  const ending = new AbortController();
+  const sources = [followStream(options, ending.signal), workQueue(options, ending.signal)];
+  const runs = new Set<Promise<void>>();
+  const timer = setInterval(() => {
+    const run = options
+      .sweep({}, contextNow())
+      .catch((error: unknown) => options.onFailure('sweep', error))
+      .finally(() => runs.delete(run));
+    runs.add(run);
+  }, options.sweepEveryMs ?? SWEEP_EVERY_MS).unref();
+  return {
+    async close() {
+      clearInterval(timer);
+      ending.abort();
+      await Promise.all([...sources, ...runs]);
+    },
+  };
+}
+
+/** Hands removals on in the order in which they came; what fails is handed on again, and what came after it waits. */
+async function followStream(options: BackgroundOptions, ending: AbortSignal): Promise<void> {
+  const waiting: ChangeRecord[] = [];
+  let wake = () => {};
+  const stop = options.aws.onChange(options.logTable, (record) => {
+    if (record.eventName !== 'REMOVE') return;
+    waiting.push(record);
+    wake();
+  });
+  ending.addEventListener('abort', () => wake());
+  let pauseMs = PAUSE_MS;
+  while (!ending.aborted || waiting.length > 0) {
+    if (waiting.length === 0) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      await pause(GATHER_MS, ending);
+      continue;
+    }
+    const batch = waiting.slice(0, OBJECTS_PER_DELETE_MAX);
+    try {
+      await options.dispatch(streamEvent(batch), contextNow());
+      waiting.splice(0, batch.length);
+      pauseMs = PAUSE_MS;
+    } catch (error) {
+      options.onFailure('dispatch', error);
+      if (ending.aborted) break;
+      await pause(pauseMs, ending);
+      pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX);
+    }
+  }
+  stop();
+}
+
+/** Receives, hands on, and deletes what is done; the rest comes back by itself. */
+async function workQueue(options: BackgroundOptions, ending: AbortSignal): Promise<void> {
+  while (!ending.aborted) {
+    try {
+      const messages = await receive(options, ending);
+      if (messages.length > 0) await handOn(options, messages);
+    } catch (error) {
+      if (ending.aborted) return;
+      options.onFailure('dispatch', error);
+      await pause(PAUSE_MS, ending);
+    }
+  }
+}
+
+async function receive({ sqs, wakeQueueUrl }: BackgroundOptions, ending: AbortSignal): Promise<Message[]> {
+  const command = new ReceiveMessageCommand({
+    QueueUrl: wakeQueueUrl,
+    MaxNumberOfMessages: 10,
+    MessageSystemAttributeNames: ['All'],
+    WaitTimeSeconds: RECEIVE_WAIT_S,
+  });
+  return (await sqs.send(command, { abortSignal: ending })).Messages ?? [];
+}
+
+async function handOn({ sqs, wakeQueueUrl, dispatch }: BackgroundOptions, messages: Message[]): Promise<void> {
+  const arn = `arn:aws:sqs:us-east-1:000000000000:${wakeQueueUrl.split('/').at(-1)}`;
+  const { batchItemFailures } = await dispatch(queueEvent(messages, arn), contextNow());
+  const failed = new Set(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier));
+  const Entries = messages
+    .filter(({ MessageId }) => !failed.has(MessageId!))
+    .map(({ ReceiptHandle }) => ({ Id: randomUUID(), ReceiptHandle: ReceiptHandle! }));
+  if (Entries.length > 0) await sqs.send(new DeleteMessageBatchCommand({ QueueUrl: wakeQueueUrl, Entries }));
+}
+
+/** A function's time counts from its call. */
+function contextNow(): { getRemainingTimeInMillis(): number } {
+  const end = Date.now() + BACKGROUND_FUNCTION_TIMEOUT_MS;
+  return { getRemainingTimeInMillis: () => Math.max(0, end - Date.now()) };
+}
+
+async function pause(ms: number, ending: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { ref: false, signal: ending }).catch(() => {});
+}
