@@ -9,6 +9,9 @@ import { WriteFailed } from '../domain/write-failed.ts';
 /** Queries that one walk makes at most. Each moves the position, or has spent one of the walk's voids. */
 const ROUNDS_MAX = 10_000;
 
+/** Slots that one Query is asked for at most; its 1 MB page may end it earlier. */
+export const SLOTS_PER_QUERY_MAX = 1_000;
+
 export interface HeadView {
   readonly next: number;
   readonly register: readonly Reserved[];
@@ -34,7 +37,7 @@ export interface WalkPorts {
 }
 
 export interface WalkOptions {
-  /** Slots per Query. */
+  /** Slots in the first Query. */
   readonly limit: number;
   /** Leave the batches' bytes behind. */
   readonly outline: boolean;
@@ -101,10 +104,13 @@ export class Walk {
 
   /** @throws {Throttled | Unavailable} */
   async run(options: WalkOptions, visit: Visit): Promise<void> {
+    let { limit } = options;
     for (let round = 0; round < ROUNDS_MAX; round++) {
       if (round > 0 && this.#ports.clock.now() >= options.deadline) return;
       const headIsOlder = this.head !== undefined;
-      const page = await this.#ports.log.read(this.#partition, this.position, options);
+      const page = await this.#ports.log.read(this.#partition, this.position, { ...options, limit });
+      // A page of voids brings nothing: the more of them, the larger the next.
+      if (page.slots.every(({ kind }) => kind === 'void')) limit = Math.min(limit * 2, SLOTS_PER_QUERY_MAX);
       options.onPage?.(page.slots);
       const step = await this.#takePage(page.slots, options, visit);
       if (step === 'stop' || options.isFull?.()) return;
@@ -173,8 +179,9 @@ export class Walk {
   }
 
   async #settle(gap: Gap, options: WalkOptions): Promise<'passed' | 'again' | 'stop'> {
-    // A missing slot below `settled` is passed without a void, so the head is read before the first gap is judged.
-    if (this.head === undefined && !(await this.#readHead())) return 'stop';
+    // A missing slot below `settled` is passed without a void, so the head is read before the first gap is judged, and
+    // then the gap is looked at again: what was missing before the head was read may have been filled and settled since.
+    if (this.head === undefined) return (await this.#readHead()) ? 'again' : 'stop';
     const now = this.#ports.clock.now();
     const verdict = judgeGap(gap, this.head!, this.#topic, now, this.#voidsLeft);
     if (verdict.act === 'wait') return 'stop';
@@ -186,17 +193,17 @@ export class Walk {
 
   async #putVoids(orders: readonly VoidOrder[]): Promise<'again' | 'stop'> {
     let count = 0;
-    let covered = Number.POSITIVE_INFINITY;
+    let met: Slot | undefined;
     try {
       for (const order of orders) {
         // Somebody else's void that was met may cover the next offsets as well.
-        if (order.last >= covered) continue;
+        if (met !== undefined && order.last >= baseOf(met) && order.last <= met.last) continue;
         const now = this.#ports.clock.now();
         const found = await this.#ports.log.putVoid(this.#partition, order, now, this.#topic.retentionMs);
         this.#voidsLeft -= 1;
         if (found?.kind === 'batch') return 'again';
         if (found === undefined) count += 1;
-        else if (order.count === 1) covered = baseOf(found);
+        else met = found;
       }
       return 'again';
     } catch (error) {
