@@ -8,7 +8,7 @@ import { type ApiAnswer, toGatewayResult } from '../shared/wire/http-answer.ts';
 import { type ApiRequest, headersOf, parseApiRequest } from '../shared/wire/http-request.ts';
 import { codeOf, problemAnswer, STATUS } from '../shared/wire/problem.ts';
 import { methodsOf } from '../shared/wire/routes.ts';
-import { logger, recordRequest } from './observability.ts';
+import { logFailure, logger, recordRequest } from './observability.ts';
 
 /** Handles one route. `answerBy` (epoch ms) is when the answer must be on its way. */
 export type ApiRoute = (request: ApiRequest, answerBy: number) => ApiAnswer | Promise<ApiAnswer>;
@@ -107,7 +107,7 @@ function problemForError(): Step {
       if (request.error instanceof TimeIsUp) request.error = timeIsUp(http.method);
       const code = codeOf(request.error);
       const fields = { requestId, route: request.event.routeKey, code };
-      if (code === 'internal') logger.error('request failed', { ...fields, error: request.error });
+      if (code === 'internal') logFailure('request failed', request.error, fields);
       else if (STATUS[code] >= 500) logger.warn('request not answered as asked', fields);
       request.response = problemAnswer(request.error, requestId);
     },

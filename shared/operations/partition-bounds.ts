@@ -3,10 +3,7 @@ import { CLOCK_SKEW_MS, LATE_MAX_MS, SETTLED_EVERY_OFFSETS } from '../domain/lim
 import { baseOf, reservedBy, type Slot } from '../domain/slot.ts';
 import { isExpired, type Topic } from '../domain/topic.ts';
 import { searchLog } from './search-log.ts';
-import { type HeadView, Walk, type WalkPorts } from './walk.ts';
-
-/** Slots per Query of a walk that reads outlines; its 1 MB page may end it earlier. */
-export const OUTLINES_PER_QUERY = 1_000;
+import { type HeadView, SLOTS_PER_QUERY_MAX, Walk, type WalkPorts } from './walk.ts';
 
 export interface PartitionBounds {
   readonly partition: number;
@@ -38,7 +35,7 @@ export async function findBounds(
   // What is expired is settled, and so is what is older than any write can be late.
   const settled = await findLongSettled(ports, topic, partition, Math.max(head.settled, logStart), head.next);
   const walk = new Walk(ports, topic, partition, { from: settled, head, provenFrom: head.settled, logStart });
-  await walk.run({ limit: OUTLINES_PER_QUERY, outline: true, deadline }, (slot) => slot.last + 1);
+  await walk.run({ limit: SLOTS_PER_QUERY_MAX, outline: true, deadline }, (slot) => slot.last + 1);
   await walk.advance();
   if (walk.position < head.next && ports.clock.now() >= deadline) {
     throw new Unavailable(`Partition ${partition} of '${topic.name}' has too much to look at in one call`);

@@ -1,12 +1,12 @@
-import { TopicNotFound } from '../domain/errors.ts';
+import { TopicNotFound, Unavailable } from '../domain/errors.ts';
 import { CLOCK_SKEW_MS, WALK_BUDGET_MS } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import { reservedBy } from '../domain/slot.ts';
 import type { Topic } from '../domain/topic.ts';
-import { findBounds, OUTLINES_PER_QUERY, type PartitionBounds } from './partition-bounds.ts';
+import { findBounds, type PartitionBounds } from './partition-bounds.ts';
 import { searchLog } from './search-log.ts';
 import type { TopicCache } from './topic-cache.ts';
-import { Walk, type WalkPorts } from './walk.ts';
+import { SLOTS_PER_QUERY_MAX, Walk, type WalkPorts } from './walk.ts';
 
 export interface PartitionOffset {
   readonly partition: number;
@@ -61,13 +61,17 @@ async function findTime(
     (slot) => reservedBy(slot) < time - CLOCK_SKEW_MS,
   );
   const walk = new Walk(ports, topic, partition, { from });
-  let found = highWatermark;
-  await walk.run({ limit: OUTLINES_PER_QUERY, outline: true, deadline, needsTail: () => false }, (slot, offset) => {
+  let found: number | undefined;
+  await walk.run({ limit: SLOTS_PER_QUERY_MAX, outline: true, deadline, needsTail: () => false }, (slot, offset) => {
     if (offset < highWatermark && slot.at < time) return slot.last + 1;
     found = Math.min(offset, highWatermark);
     return offset;
   });
-  return found;
+  // A walk that was cut short has not seen the record that is looked for: its end would skip it.
+  if (found === undefined && walk.position < highWatermark) {
+    throw new Unavailable(`Partition ${partition} of '${topic.name}' has too much to look at in one call`);
+  }
+  return found ?? highWatermark;
 }
 
 async function boundsOf(ports: Ports, topic: Topic, partition: number, deadline: number): Promise<PartitionBounds> {

@@ -124,6 +124,8 @@ class PartitionRead {
       const remainingMs = this.#waitUntil - this.#ports.clock.now();
       if (delivered || remainingMs <= 0) return this.#result(walk);
       await this.#ports.sleep(Math.min(pauseMs, remainingMs));
+      // Deleted, or made again, while nobody wrote to it: seen as soon as by a read that begins now.
+      if ((await this.#ports.topics.get(this.#topic.name)).id !== this.#topic.id) return 'gone';
     }
   }
 
@@ -156,7 +158,8 @@ class PartitionRead {
 
   #outOfRange(offset: number, bounds: PartitionBounds): number | undefined {
     if (offset >= bounds.logStartOffset && offset <= bounds.logEndOffset) return undefined;
-    const { reset } = this.#request;
+    // Who asked for an end named no offset that could be refused.
+    const { reset = typeof this.#request.offset === 'string' ? this.#request.offset : undefined } = this.#request;
     if (reset === undefined) throw new OffsetOutOfRange(offset, bounds.logStartOffset, bounds.highWatermark);
     return boundOf(bounds, reset);
   }

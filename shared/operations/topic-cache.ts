@@ -42,7 +42,9 @@ export class TopicCache {
       const age = this.#clock.now() - copy.readAt;
       if (age >= 0 && age < CONFIGURATION_CACHE_MS) return copy.topic;
     }
-    return this.#reading.get(name) ?? this.#read(name);
+    const reading = this.#reading.get(name);
+    // A read that began earlier may not know a topic that was made since.
+    return reading?.catch(() => this.#read(name)) ?? this.#read(name);
   }
 
   /** Reads the topic now. A read that began earlier will not do. @throws {TopicNotFound}, and what the read throws */

@@ -88,7 +88,11 @@ export class WriteAttempts {
     try {
       return await sent;
     } catch (error) {
-      if (isThrottle(error)) throw new WriteFailed('throttled', this.#unanswered > 0, error);
+      if (isThrottle(error) || nameOf(error) === 'TransactionConflictException') {
+        throw new WriteFailed('throttled', this.#unanswered > 0, error);
+      }
+      // An earlier attempt of the same transaction is still at work.
+      if (nameOf(error) === 'TransactionInProgressException') throw new WriteFailed('unreachable', true, error);
       if (error instanceof TooLate) throw new WriteFailed('late', this.#unanswered > 0, error);
       if (isPassing(error)) throw new WriteFailed('unreachable', true, error);
       throw error;

@@ -83,7 +83,7 @@ export class Topics {
       TableName: this.#table,
       Key: key(topicKey(before.name)),
       UpdateExpression: `SET #partitions = :partitions, retentionMs = :retention, hiddenUntil = :hidden${growing}`,
-      ConditionExpression: `${same.ConditionExpression} AND retentionMs = :oldRetention`,
+      ConditionExpression: `${same.ConditionExpression} AND retentionMs = :oldRetention AND hiddenUntil = :oldHidden`,
       ExpressionAttributeNames: same.ExpressionAttributeNames,
       ExpressionAttributeValues: {
         ...same.ExpressionAttributeValues,
@@ -91,6 +91,7 @@ export class Topics {
         ':retention': { N: String(after.retentionMs) },
         ':oldRetention': { N: String(before.retentionMs) },
         ':hidden': { N: String(after.hiddenUntil) },
+        ':oldHidden': { N: String(before.hiddenUntil) },
         ...(after.growingTo === undefined ? {} : { ':growing': { N: String(after.growingTo) } }),
       },
     });

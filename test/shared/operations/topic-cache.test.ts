@@ -58,6 +58,20 @@ describe("a container's copy of a topic", () => {
     expect(reads()).toBe(1);
   });
 
+  it('is looked for again by a request that joined a read from before the topic was made', async () => {
+    const { cache, stored, waiting, slowDown } = open();
+    stored.delete('orders');
+    slowDown();
+    const early = cache.get('orders');
+    stored.set('orders', topicOf(4));
+    const late = cache.get('orders');
+    waiting.shift()!();
+    await expect(early).rejects.toBeInstanceOf(TopicNotFound);
+    await expect.poll(() => waiting.length).toBe(1);
+    waiting.shift()!();
+    expect((await late).partitions).toBe(4);
+  });
+
   it('is read again by `fresh`, which does not join a read that began earlier', async () => {
     const { cache, stored, waiting, slowDown } = open();
     slowDown();

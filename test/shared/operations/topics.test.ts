@@ -156,6 +156,21 @@ describe('a growth that is broken off', () => {
   });
 });
 
+describe('what a longer retention hides', () => {
+  it('stays hidden, though a slow update began before the one that hid it', async () => {
+    const slow = bench.host(-60_000);
+    await makeTopic(slow, 'orders', { retentionMs: 3_600_000 });
+    const held = slow.faults.hold('UpdateItem');
+    const first = putTopic(slow.backbone, 'orders', { retentionMs: 7_200_000 });
+    await held.arrived;
+    bench.clock.pass(600_000);
+    const { topic } = await putTopic(host.backbone, 'orders', { retentionMs: 7_200_000 });
+    await putTopic(host.backbone, 'orders', { retentionMs: 3_600_000 });
+    held.release();
+    expect((await first).topic.hiddenUntil).toBeGreaterThanOrEqual(topic.hiddenUntil);
+  });
+});
+
 describe('a deleted topic', () => {
   it('is gone at once, is listed until its data is, and shares nothing with its successor', async () => {
     await makeTopic(host, 'orders');

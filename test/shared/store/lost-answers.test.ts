@@ -102,6 +102,14 @@ describe('a transaction', () => {
   });
 });
 
+it('that meets a transaction of somebody else may be repeated; one that meets its own is not certain (F28, F32)', async () => {
+  const refusal = (name: string) => Object.assign(new Error(name), { name, $metadata: { httpStatusCode: 400 } });
+  dynamodb.on(UpdateItemCommand).rejects(refusal('TransactionConflictException'));
+  await expect(topics.update(topic, topic)).rejects.toMatchObject({ reason: 'throttled', mayHaveLanded: false });
+  dynamodb.on(TransactWriteItemsCommand).rejects(refusal('TransactionInProgressException'));
+  await expect(topics.create(topic)).rejects.toMatchObject({ mayHaveLanded: true });
+});
+
 describe('a read', () => {
   it('that was throttled, or not answered, says so and is never taken for "nothing there"', async () => {
     dynamodb.on(QueryCommand).rejects(throttle);
