@@ -33,11 +33,17 @@ export function observe(observation: Observation): void {
 }
 
 /** Logs what kept work in the background from being finished: the store's refusals pass, anything else is a bug. */
-export function logFailure(message: string, failure: unknown): void {
+export function logFailure(message: string, failure: unknown, fields: Readonly<Record<string, string>> = {}): void {
   const error = failure instanceof Error ? failure : new Error(String(failure));
   const passes = error instanceof WriteFailed || (error instanceof BackboneError && error.retryable);
-  if (passes) logger.warn(message, { error });
-  else logger.error(message, { error });
+  const extra = { ...fields, error: factsOf(error) };
+  if (passes) logger.warn(message, extra);
+  else logger.error(message, extra);
+}
+
+/** An error without what else hangs on it: the SDK's may carry whole items. */
+function factsOf({ name, message, stack, cause }: Error): Readonly<Record<string, unknown>> {
+  return { name, message, stack, ...(cause instanceof Error && { cause: factsOf(cause) }) };
 }
 
 /** Writes what was counted since the last line, for functions that serve no requests; nothing when nothing was. */

@@ -28,6 +28,14 @@ export const ITEM_BYTES_MAX = 400 * 1024;
 export const INLINE_BATCH_BYTES_MAX = 350 * 1024;
 export const IDEMPOTENCY_KEY_CHARS_MAX = 255;
 
+// ---- Uploads
+/** Largest payload of one presigned PUT. Source: AWS, S3, "Uploading objects": "a single PUT operation … up to 5 GB". */
+export const UPLOAD_BYTES_MAX = 5 * 1024 ** 3;
+/** A record must name an upload within this time after it was announced; then it goes. */
+export const UPLOAD_LIFE_MS = 24 * 3_600_000;
+/** How long after it was handed out a presigned URL lets a transfer begin, in either direction. */
+export const PRESIGNED_LIFE_MS = 3_600_000;
+
 // ---- Fetch
 export const FETCH_RECORDS_MAX = 1_000;
 export const FETCH_RECORDS_DEFAULT = 500;
@@ -75,8 +83,8 @@ export const SETTLED_AFTER_WALK_OFFSETS = 100;
 export const CLOCK_SKEW_MS = 5_000;
 /** How wrong a sample of the service's clock may be: cut to the second, and as old as one attempt may take. */
 export const CLOCK_SAMPLE_ERROR_MS = 3_000;
-/** Largest correction of the own clock that a void may teach. Source: the AWS SDK itself corrects skews above 5 minutes. */
-export const CLOCK_CORRECTION_MS_MAX = 5 * 60_000;
+/** Largest correction that voids may teach a writer's clock. Whoever settles by a clock that AWS has set right is no further ahead. */
+export const CLOCK_CORRECTION_MS_MAX = 10_000;
 
 // ---- Background work
 /** How long one run of the sweep works before it leaves the rest to the next. */
