@@ -1,18 +1,19 @@
 import type { PartitionId } from '../domain/topic.ts';
+import type { UploadId } from '../domain/upload.ts';
 
 /*
  * Every stored item, its key and what it holds. No key is built or taken apart anywhere else.
  *
  * table  item           key                                      one per        mutable  attributes
  * -----  -------------  ---------------------------------------  -------------  -------  ----------------------------------
- * Log    slot (batch)   log=<topicId>.<partition>, last=<N>      append         never    v count batch json? at append
- *                                                                                        previous expiresAt?
+ * Log    slot (batch)   log=<topicId>.<partition>, last=<N>      append         never    v count batch json? uploads? at
+ *                                                                                        append previous expiresAt?
  * Log    slot (spilled) the same                                 append         never    as a batch's, but spill instead of batch
  * Log    slot (void)    the same                                 settled gap    never    v count void at reservedBy previous
  *                                                                                        expiresAt
  * Log    intent         log=<topicId>.<partition>#spill,         upload of a    never    v at expiresAt
  *                       last=<N> of the slot                     spilled batch
- * Log    upload         log=<topicId>#upload.<uploadId>, last=0  upload         never    v at expiresAt
+ * Log    upload watch   log=<topicId>#upload.<uploadId>, last=0  upload         expiry   v expiresAt?
  * State  topic          pk=topics, sk=<topic name>               live topic     yes      v id partitions retentionMs
  *                                                                                        createdAt hiddenUntil growingTo?
  * State  leftover       pk=leftovers, sk=<topicId>               incarnation    yes      v name partitions at deleted?
@@ -21,6 +22,8 @@ import type { PartitionId } from '../domain/topic.ts';
  *                                                                                        closed?
  * State  claim          pk=claim#<topicId>#<key digest>,         idempotency    pins     v claim expiresAt
  *                       sk=claim                                 key
+ * State  upload         pk=uploads#<topicId>, sk=<uploadId>      upload         use      v size sha256 usableUntil
+ *                                                                                        usedBy? usedAt? usedCount?
  * State  lease          pk=sweep, sk=lease                       working sweep  yes      v token until
  * bucket object         <topicId>/<partition>/<last, 16 digits>  spilled batch  never    the batch's bytes
  * bucket object         uploads/<topicId>/<uploadId>             upload         never    the payload's bytes
@@ -43,15 +46,15 @@ export function parseLogKey(key: string): PartitionId {
 /** What an item of the Log table is, as its key alone tells: all that the table's stream says of one that is gone. */
 export type LogItemKey =
   | ({ readonly kind: 'slot' | 'intent'; readonly last: number } & PartitionId)
-  | { readonly kind: 'upload'; readonly topicId: string; readonly uploadId: string };
+  | ({ readonly kind: 'upload' } & UploadId);
 
 /** Partition key of the intents of one partition: each stands for an object that is, or may be, under its slot's key. */
 export function intentKey(partition: PartitionId): string {
   return `${logKey(partition)}${INTENT}`;
 }
 
-/** Partition key of one upload. */
-export function uploadLogKey(topicId: string, uploadId: string): string {
+/** Partition key of the item whose removal makes somebody look after an upload. */
+export function uploadLogKey({ topicId, uploadId }: UploadId): string {
   return `${topicId}${UPLOAD}${uploadId}`;
 }
 
@@ -69,7 +72,7 @@ export function batchObjectKey({ topicId, partition }: PartitionId, last: number
 }
 
 /** Key of an uploaded payload's object. */
-export function uploadObjectKey(topicId: string, uploadId: string): string {
+export function uploadObjectKey({ topicId, uploadId }: UploadId): string {
   return `uploads/${topicId}/${uploadId}`;
 }
 
@@ -99,6 +102,16 @@ export function parseHeadKey({ pk, sk }: StateKey): PartitionId {
 /** @param keyDigest SHA-256 of the idempotency key in base64url: no user text enters a key */
 export function claimKey(topicId: string, keyDigest: string): StateKey {
   return { pk: `claim#${topicId}#${keyDigest}`, sk: 'claim' };
+}
+
+/** @param uploadId a ULID: no user text enters a key */
+export function uploadKey({ topicId, uploadId }: UploadId): StateKey {
+  return { pk: uploadsKey(topicId), sk: uploadId };
+}
+
+/** Partition key of all uploads to one incarnation of a topic, sorted by id. */
+export function uploadsKey(topicId: string): string {
+  return `uploads#${topicId}`;
 }
 
 /** Key of the one item by which runs of the sweep exclude each other. */

@@ -7,6 +7,7 @@ const S3_OPERATIONS: Readonly<Record<string, string>> = {
   GET: 'GetObject',
   HEAD: 'HeadObject',
   POST: 'DeleteObjects',
+  DELETE: 'DeleteObject',
 };
 
 interface Request {

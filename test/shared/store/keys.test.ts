@@ -28,7 +28,7 @@ describe('keys', () => {
     const { topicId } = partition;
     expect(parseLogItemKey(logKey(partition), 7)).toEqual({ kind: 'slot', last: 7, ...partition });
     expect(parseLogItemKey(intentKey(partition), 7)).toEqual({ kind: 'intent', last: 7, ...partition });
-    expect(parseLogItemKey(uploadLogKey(topicId, uploadId), 0)).toEqual({ kind: 'upload', topicId, uploadId });
+    expect(parseLogItemKey(uploadLogKey({ topicId, uploadId }), 0)).toEqual({ kind: 'upload', topicId, uploadId });
     for (const key of ['orders', `${topicId}#upload.x`, `${topicId}.0#spill#spill`]) {
       expect(() => parseLogItemKey(key, 0)).toThrow(/not the key/);
     }
@@ -37,7 +37,8 @@ describe('keys', () => {
   it('of objects sort as their offsets do, and no topic can reach the uploads', () => {
     const keys = [9, 10, Number.MAX_SAFE_INTEGER].map((last) => batchObjectKey(partition, last));
     expect(keys.toSorted()).toEqual(keys);
-    expect(uploadObjectKey(partition.topicId, '01BX5ZZKBKACTAV9WEVGEMMVRY')).toBe(
+    const { topicId } = partition;
+    expect(uploadObjectKey({ topicId, uploadId: '01BX5ZZKBKACTAV9WEVGEMMVRY' })).toBe(
       'uploads/01ARZ3NDEKTSV4RRFFQ69G5FAV/01BX5ZZKBKACTAV9WEVGEMMVRY',
     );
   });
