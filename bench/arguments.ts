@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-export const LETTERS = ['a', 'b', 'c', 'd', 'e'] as const;
+export const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
 export type Letter = (typeof LETTERS)[number];
 
 export const HELP = `Measures what the backbone costs. Takes about two minutes; needs nothing but Node.js.
@@ -13,6 +13,7 @@ Usage: npm run bench
   c  CPU per record in the functions
   d  throughput over HTTP
   e  size and load time of the Lambda packages
+  f  the sweep: what it costs at rest, and when there is something to purge
 
 Tables go to stdout, progress to stderr, all figures to a JSON file in bench/results.
 Exit code 1: a count that must hold does not. bench/README.md tells what each figure means.`;

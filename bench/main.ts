@@ -18,6 +18,7 @@ const SECTIONS: Readonly<Record<Letter, (progress: Progress) => Promise<Section>
   c: async (progress) => (await import('./handlers.ts')).measureHandlers(progress),
   d: async (progress) => (await import('./throughput.ts')).measureThroughput(progress),
   e: async (progress) => (await import('./packages.ts')).measurePackages(progress),
+  f: async (progress) => (await import('./sweep.ts')).measureSweep(progress),
 };
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));

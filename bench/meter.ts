@@ -33,7 +33,10 @@ interface Context {
 // biome-ignore lint/suspicious/noExplicitAny: the SDK's own type of a middleware, whose arguments differ by command
 type Next = (args: any) => Promise<any>;
 
-const WRITES: ReadonlySet<string> = new Set(['PutItem', 'UpdateItem', 'DeleteItem', 'TransactWriteItems']);
+const WRITES: ReadonlySet<string> = new Set([
+  ...['PutItem', 'UpdateItem', 'DeleteItem'],
+  ...['BatchWriteItem', 'TransactWriteItems'],
+]);
 
 /** Counts the calls of SDK clients, and has the engine report what each consumed; the code that calls knows nothing of it. */
 export class Meter {
