@@ -21,7 +21,8 @@ export interface PartitionBounds {
  *
  * @param deadline epoch ms
  * @returns undefined when the partition has no head: its topic is gone
- * @throws {Unavailable} the walk did not reach the end in time; what it proved is kept, so a repeat gets further
+ * @throws {Unavailable} the walk did not reach the end in time, or could not put a void; what it proved is kept, so a
+ *   repeat gets further
  */
 export async function findBounds(
   ports: WalkPorts,
@@ -40,6 +41,8 @@ export async function findBounds(
   if (walk.position < head.next && ports.clock.now() >= deadline) {
     throw new Unavailable(`Partition ${partition} of '${topic.name}' has too much to look at in one call`);
   }
+  // Where a void has expired meanwhile, an earlier answer told more: the high watermark never goes back.
+  if (walk.voidFailed) throw new Unavailable(`Partition ${partition} of '${topic.name}' could not be settled`);
   return {
     partition,
     logStartOffset: walk.logStart,

@@ -69,6 +69,8 @@ export class Walk {
   head: HeadView | undefined;
   /** The walk looked for the head and there is none: the topic is gone. */
   headMissing = false;
+  /** The walk ended where a void was due that could not be put: an earlier one may have got further. */
+  voidFailed = false;
 
   readonly #ports: WalkPorts;
   readonly #topic: Topic;
@@ -208,8 +210,9 @@ export class Walk {
       return 'again';
     } catch (error) {
       // A void that may or may not stand proves nothing: the walk answers what it has, a later one looks again.
-      if (error instanceof WriteFailed) return 'stop';
-      throw error;
+      if (!(error instanceof WriteFailed)) throw error;
+      this.voidFailed = true;
+      return 'stop';
     } finally {
       if (count > 0) this.#ports.observe({ kind: 'slots_voided', log: this.log, count });
     }
