@@ -14,8 +14,8 @@ const CLOCK_CORRECTED_MS = 5 * 60_000;
 /** What a client needs of the simulated world. */
 export interface Wire {
   fate(host: Host, operation: string, input: object): Fate;
-  /** Carries an attempt out, now. */
-  arrive(host: Host, operation: string, input: object, signedAt: number): Promise<Outcome>;
+  /** Carries an attempt out, now. @returns undefined when it is too old to be listened to */
+  arrive(host: Host, operation: string, input: object, signedAt: number): Promise<Outcome | undefined>;
   /** 0 ≤ n < 1. */
   chance(): number;
   observed(host: Host, observation: Observation): void;
@@ -90,13 +90,15 @@ export class SimulatedClient {
       scheduler.after(STORE_ATTEMPT_TIMEOUT_MS, '', () => end(() => reject(timeout)));
       if (requestLost) return scheduler.note(() => `${this.#host.name} ${operation} is lost`);
       scheduler.after(there, '', async () => {
+        const error = refused === undefined ? undefined : refusal(refused);
         const done = carriedOut ? await this.#wire.arrive(this.#host, operation, input, signedAt) : undefined;
+        const outcome = error === undefined ? done : { error };
+        if (outcome === undefined) return;
         const date = Math.floor(scheduler.now / 1_000) * 1_000;
         if (answerLost) return scheduler.note(() => `${this.#host.name} ${operation} is not answered`);
         scheduler.after(back, '', () =>
           end(() => {
             this.#learnTime(date);
-            const outcome = refused === undefined ? done! : { error: refusal(refused) };
             if ('error' in outcome) reject(outcome.error);
             else resolve(outcome.output);
           }),
@@ -119,9 +121,9 @@ export function isStale(signedAt: number, now: number): boolean {
   return Math.abs(now - Math.floor(signedAt / 1_000) * 1_000) > SIGNATURE_LIFE_MS;
 }
 
-export function refusal(kind: 'throttled' | 'internal-error' | 'stale'): Error {
+function refusal(kind: 'throttled' | 'internal-error'): Error {
   if (kind === 'throttled') return named('ProvisionedThroughputExceededException', 400);
-  return kind === 'stale' ? named('InvalidSignatureException', 403) : named('InternalServerError', 500);
+  return named('InternalServerError', 500);
 }
 
 function named(name: string, httpStatusCode: number): Error {
@@ -131,7 +133,6 @@ function named(name: string, httpStatusCode: number): Error {
 function isRetried(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error.name === 'TimeoutError' || error.name === 'ProvisionedThroughputExceededException') return true;
-  if (error.name === 'InvalidSignatureException') return true;
   const { $metadata } = error as { $metadata?: { httpStatusCode?: number } };
   return ($metadata?.httpStatusCode ?? 0) >= 500;
 }

@@ -6,7 +6,7 @@ import { Mirror } from './mirror.ts';
 import { type Fate, Network, type NetworkHabits, PERFECT } from './network.ts';
 import { Random } from './random.ts';
 import { Scheduler } from './scheduler.ts';
-import { isStale, refusal, type Wire } from './sdk.ts';
+import { isStale, type Wire } from './sdk.ts';
 import { Services } from './services.ts';
 import { type DynamoModel, keyOf, type Outcome } from './tables.ts';
 import { Watcher } from './watcher.ts';
@@ -95,10 +95,14 @@ export class World implements Wire {
 
   /** A call of an operation on a host, as seen by whoever waits for the answer. */
   async call<T>(host: Host, act: () => Promise<T>): Promise<Told<T>> {
-    const answered = act().then(
-      (answer): Told<T> => ({ answer }),
-      (error): Told<T> => ({ error }),
-    );
+    const answered = new Promise<Told<T>>((tell) => {
+      host.wake(() => {
+        act().then(
+          (answer) => tell({ answer }),
+          (error) => tell({ error }),
+        );
+      });
+    });
     const nothing = (): 'nothing' => 'nothing';
     return Promise.race([answered, host.died.then(nothing), this.scheduler.sleep(CALLER_PATIENCE_MS).then(nothing)]);
   }
@@ -133,10 +137,11 @@ export class World implements Wire {
     return refused === 'throttled' ? { ...fate, refused, carriedOut: false } : fate;
   }
 
-  async arrive(host: Host, operation: string, input: object, signedAt: number): Promise<Outcome> {
+  async arrive(host: Host, operation: string, input: object, signedAt: number): Promise<Outcome | undefined> {
     if (isStale(signedAt, this.now)) {
+      // Whoever sent it has closed the connection long ago, so nobody hears the refusal.
       this.coverage.count('refused for its old signature');
-      return { error: refusal('stale') };
+      return undefined;
     }
     this.#dynamodb.now = this.now;
     const outcome = await this.#services.run(operation, input);
