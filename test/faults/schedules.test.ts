@@ -17,7 +17,7 @@ import { append, batchOf, type Host, type LogBench, makeTopic, openLogBench, rea
  */
 
 const HOUR = 3_600_000;
-const SPILLED_FILL_DEADLINE_MS = 5_000;
+const SLOW_FILL_DEADLINE_MS = 5_000;
 let bench: LogBench;
 let host: Host;
 let name: string;
@@ -138,7 +138,7 @@ describe('C11: payloads in S3', () => {
     const uploading = slow.faults.hold('PutObject');
     const first = once(slow, 'k', batchOf('the first bytes', 2));
     await uploading.arrived;
-    bench.clock.pass(SPILLED_FILL_DEADLINE_MS + 1);
+    bench.clock.pass(SLOW_FILL_DEADLINE_MS + 1);
     const second = await once(host, 'k', batchOf('the other bytes', 2));
     uploading.release();
     expect(await first).toBe(second);
