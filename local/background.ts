@@ -4,9 +4,8 @@ import { DeleteMessageBatchCommand, type Message, ReceiveMessageCommand, type SQ
 import type { DispatchHandler } from '../functions/dispatch.ts';
 import type { SweepHandler } from '../functions/sweep.ts';
 import { BACKGROUND_FUNCTION_TIMEOUT_MS, OBJECTS_PER_DELETE_MAX } from '../shared/domain/limits.ts';
-import type { ChangeRecord } from './aws/dynamodb/change-feed.ts';
 import type { EmbeddedAws } from './aws/embedded-aws.ts';
-import { queueEvent, streamEvent } from './events.ts';
+import { queueEvent, streamEvent, type ToldChange } from './events.ts';
 
 export interface BackgroundOptions {
   readonly aws: EmbeddedAws;
@@ -37,7 +36,7 @@ const RECEIVE_WAIT_S = 20;
 
 /**
  * Calls the functions that work in the background as their event sources do: the log's stream, the wake queue, the
- * clock. Nothing here keeps the process alive. What the stream has told and nobody has followed is lost with it.
+ * clock. Nothing here keeps the process alive. What it had not come to when it was killed the next one takes up.
  */
 export function startBackground(options: BackgroundOptions): Background {
   const ending = new AbortController();
@@ -61,7 +60,8 @@ export function startBackground(options: BackgroundOptions): Background {
 
 /** Hands removals on in the order in which they came; what fails is handed on again, and what came after it waits. */
 async function followStream(options: BackgroundOptions, ending: AbortSignal): Promise<void> {
-  const waiting: ChangeRecord[] = [];
+  const journal = options.aws.journalRemovals(options.logTable);
+  const waiting: ToldChange[] = [];
   let wake = () => {};
   const stop = options.aws.onChange(options.logTable, (record) => {
     if (record.eventName !== 'REMOVE') return;
@@ -69,6 +69,8 @@ async function followStream(options: BackgroundOptions, ending: AbortSignal): Pr
     wake();
   });
   ending.addEventListener('abort', () => wake());
+  // What the process before this one had not come to.
+  waiting.push(...(await journal.pending()).map((Keys) => ({ eventName: 'REMOVE' as const, dynamodb: { Keys } })));
   let pauseMs = PAUSE_MS;
   while (!ending.aborted || waiting.length > 0) {
     if (waiting.length === 0) {
@@ -82,6 +84,7 @@ async function followStream(options: BackgroundOptions, ending: AbortSignal): Pr
     try {
       await options.dispatch(streamEvent(batch), contextNow());
       waiting.splice(0, batch.length);
+      await journal.forget(batch.map(({ dynamodb }) => dynamodb.Keys));
       pauseMs = PAUSE_MS;
     } catch (error) {
       options.onFailure('dispatch', error);

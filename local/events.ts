@@ -3,9 +3,14 @@ import type { DynamoDBRecord, DynamoDBStreamEvent, SQSEvent } from 'aws-lambda';
 import type { ChangeRecord } from './aws/dynamodb/change-feed.ts';
 import { REGION } from './aws/dynamodb/store-view.ts';
 
+/** What is used of a change. */
+export type ToldChange = Pick<ChangeRecord, 'eventName'> & {
+  readonly dynamodb: Pick<ChangeRecord['dynamodb'], 'Keys'>;
+};
+
 /** The event that a table's stream hands to a function. */
-export function streamEvent(records: readonly ChangeRecord[]): DynamoDBStreamEvent {
-  return { Records: records as readonly DynamoDBRecord[] as DynamoDBRecord[] };
+export function streamEvent(records: readonly ToldChange[]): DynamoDBStreamEvent {
+  return { Records: records as readonly ToldChange[] as DynamoDBRecord[] };
 }
 
 /** The event that a queue hands to a function, of messages received with their system attributes. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { ChangeListener } from './dynamodb/change-feed.ts';
 import { Database } from './dynamodb/database.ts';
 import { DynamoDb } from './dynamodb/dynamodb.ts';
+import type { RemovalJournal } from './dynamodb/removal-journal.ts';
 import { REGION } from './dynamodb/store-view.ts';
 import { InProcessHandler } from './in-process-handler.ts';
 import { refusal, serveJson } from './json-service.ts';
@@ -47,6 +48,8 @@ export interface EmbeddedAws {
   readonly endpoint: string;
   /** Calls `listener` with each change of a table that has a stream, once it is stored. @returns what ends that */
   onChange(table: string, listener: ChangeListener): () => void;
+  /** Notes a table's removals until they are forgotten, also over the end of the process. To be called once. */
+  journalRemovals(table: string): RemovalJournal;
   /** Removes what has expired at `now` (epoch ms). @returns how many items were removed */
   expireNow(now?: number): Promise<number>;
   /** Ends long polls, waits for the requests that run, then closes the server and the data. Later requests throw {@link EmbeddedAwsClosed}. */
@@ -124,6 +127,7 @@ async function start(level: Level, options: EmbeddedAwsOptions): Promise<Embedde
   return {
     endpoint: server.url,
     onChange: (table, listener) => dynamodb.onChange(table, listener),
+    journalRemovals: (table) => dynamodb.journalRemovals(table),
     expireNow: (at) => dynamodb.expire(at),
     clientConfig: () => ({
       region: REGION,

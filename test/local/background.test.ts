@@ -12,22 +12,28 @@ import { LATE_MAX_MS } from '../../shared/domain/limits.ts';
 import { deleteTopic, putTopic } from '../../shared/operations/topics.ts';
 import { WakeQueue } from '../../shared/store/wake-queue.ts';
 import { append } from '../support/log-bench.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const NAMES = { logTable: 'log', stateTable: 'state', bucket: 'payloads', wakeQueue: 'wake', deadLetterQueue: 'dead' };
 const HOUR = 3_600_000;
 
-let aws: EmbeddedAws;
+let aws: EmbeddedAws | undefined;
 let clients: { dynamodb: DynamoDBClient; s3: S3Client; sqs: SQSClient };
 let wakeQueueUrl: string;
 let now = Date.now();
 let background: Background | undefined;
 const failures: string[] = [];
 
-beforeEach(async () => {
-  aws = await openEmbeddedAws({ expireEveryMs: 0 });
+async function reopen(path?: string): Promise<void> {
+  await aws?.close();
+  aws = await openEmbeddedAws({ expireEveryMs: 0, ...(path && { path }) });
   const config = { ...aws.clientConfig(), maxAttempts: 1 };
   clients = { dynamodb: new DynamoDBClient(config), s3: new S3Client(config), sqs: new SQSClient(config) };
   ({ wakeQueueUrl } = await createBackboneResources(clients, NAMES));
+}
+
+beforeEach(async () => {
+  await reopen();
   failures.length = 0;
   now = Date.now();
 });
@@ -35,7 +41,8 @@ afterEach(async () => {
   await background?.close();
   background = undefined;
   for (const client of Object.values(clients)) client.destroy();
-  await aws.close();
+  await aws?.close();
+  aws = undefined;
 });
 
 const backbone = () => openBackbone(clients, { ...NAMES, spillAboveBytes: 50 }, undefined, { now: () => now });
@@ -44,7 +51,7 @@ const backbone = () => openBackbone(clients, { ...NAMES, spillAboveBytes: 50 }, 
 function start(around: (dispatch: DispatchHandler) => DispatchHandler = (dispatch) => dispatch, sweep?: SweepHandler) {
   const ports = { ...backbone(), wakeQueue: new WakeQueue(clients.sqs, wakeQueueUrl) };
   background = startBackground({
-    ...{ aws, sqs: clients.sqs, wakeQueueUrl, logTable: NAMES.logTable, sweepEveryMs: 50 },
+    ...{ aws: aws!, sqs: clients.sqs, wakeQueueUrl, logTable: NAMES.logTable, sweepEveryMs: 50 },
     dispatch: around(dispatchHandler(() => ports)),
     sweep: sweep ?? sweepHandler(() => openSweep(clients.dynamodb, NAMES, undefined, { now: () => now })),
     onFailure: (name, error) => failures.push(`${name}: ${(error as Error).message}`),
@@ -63,7 +70,7 @@ async function objects(): Promise<number> {
 
 async function expire(): Promise<void> {
   now += HOUR + 2_000;
-  await aws.expireNow(now);
+  await aws!.expireNow(now);
 }
 
 describe('in one process', () => {
@@ -132,6 +139,37 @@ describe('in one process', () => {
     });
     await expect.poll(() => calls).toBeGreaterThan(1);
     expect(failures).toEqual(['sweep: no store']);
+  });
+});
+
+describe('a process that was killed', () => {
+  it('leaves what it had not followed to the next one', async () => {
+    const path = temporaryFolder();
+    await reopen(path);
+    let kill = () => {};
+    const killed = new Promise<never>((_, reject) => {
+      kill = () => reject(new Error('killed'));
+    });
+    start(() => () => killed);
+    await appendLarge('orders');
+    await expire();
+    const ended = background!.close();
+    kill();
+    await ended;
+    await reopen(path);
+    expect(await objects()).toBe(1);
+    start();
+    await expect.poll(objects).toBe(0);
+    await background!.close();
+    background = undefined;
+    await reopen(path);
+    const calls: unknown[] = [];
+    start(() => async ({ Records }) => {
+      calls.push(...Records);
+      return { batchItemFailures: [] };
+    });
+    await background!.close();
+    expect(calls).toEqual([]);
   });
 });
 

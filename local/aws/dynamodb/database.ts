@@ -27,6 +27,7 @@ export type Companion = (change: Change) => Operation[];
  * tag-<table>~<key>                          tag                                (dynalite's)
  * ttl~<table>                                name of the expiry attribute
  * expiry-<table>~<seconds, padded>/<key>     nothing: the item is due then
+ * removed-<table>~<keys as JSON>             nothing: the item is gone, and nobody has followed that
  * token~<client request token>               what a transaction was, and when
  */
 export class Database extends Records {

@@ -5,6 +5,7 @@ import { ChangeFeed, type ChangeListener } from './change-feed.ts';
 import type { Database } from './database.ts';
 import { isServiceError, nameOf } from './errors.ts';
 import { bindOldValues } from './expressions.ts';
+import { RemovalJournal } from './removal-journal.ts';
 import { actionOf, checked, type DynaliteOperation } from './requests.ts';
 import { StoreView } from './store-view.ts';
 import { Streams } from './streams.ts';
@@ -76,6 +77,11 @@ export class DynamoDb {
 
   onChange(table: string, listener: ChangeListener): () => void {
     return this.#feed.onChange(table, listener);
+  }
+
+  /** Keeps note of a table's removals from now on, and of those that were not followed before. */
+  journalRemovals(table: string): RemovalJournal {
+    return new RemovalJournal(this.#database, table);
   }
 
   /** Removes items that have expired at `now` (epoch ms), and stale tokens. One sweep at a time. */
