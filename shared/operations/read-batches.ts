@@ -131,11 +131,14 @@ class PartitionRead {
 
   async #look(from: number, stopAtExpired: boolean, needsTail: boolean) {
     let delivered = false;
+    let [slots, full] = [0, false];
+    const { slotsMax } = this.#request;
+    const { readers } = this.#ports;
     const walk = new Walk(this.#ports, this.#topic, this.#request.partition, { from });
     const spilled = new SpilledBatches(this.#ports, this.#partition);
     const options = {
       onPage: (slots: readonly Slot[]) => spilled.expect(slots),
-      limit: this.#request.slotsMax,
+      limit: readers.slotsToRead(this.#partition, slotsMax),
       outline: false,
       deadline: this.#request.deadline,
       stopAtExpired,
@@ -148,10 +151,13 @@ class PartitionRead {
       if (whole.unreadable !== undefined) this.#ports.observe({ kind: whole.unreadable, log: walk.log });
       const next = await this.#sink.take(whole, at);
       delivered ||= next > at;
+      if (next > at) slots += 1;
+      full ||= next <= slot.last || this.#sink.isFull();
       return next;
     });
-    await Promise.all([walked, this.#ports.readers.refresh(this.#ports, this.#partition)]);
-    this.#ports.readers.proven(this.#partition, from, walk.position);
+    await Promise.all([walked, readers.refresh(this.#ports, this.#partition)]);
+    readers.proven(this.#partition, from, walk.position);
+    readers.answered(this.#partition, slotsMax, slots, full);
     if (!delivered) await walk.advance();
     return { walk, delivered };
   }

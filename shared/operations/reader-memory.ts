@@ -15,6 +15,8 @@ interface Memory {
   /** Offsets that consecutive reads of this container have proven to be settled. */
   provenFrom: number;
   provenTo: number;
+  /** Slots that filled the last answer, for a request of so many at most. */
+  filled?: { readonly slotsMax: number; readonly slots: number };
 }
 
 /**
@@ -28,6 +30,24 @@ export class ReaderMemory {
   /** The log start as the head last told it, 0 when it was never read here. */
   logStart(partition: PartitionId): number {
     return this.#memories.get(keyOf(partition))?.head?.logStart ?? 0;
+  }
+
+  /**
+   * How many slots to ask a Query for. A slot holds one record or a thousand, and every KB that a Query reads costs: a
+   * little more than what filled the last answer will do. Too few costs one more Query.
+   */
+  slotsToRead(partition: PartitionId, slotsMax: number): number {
+    const filled = this.#memories.get(keyOf(partition))?.filled;
+    if (filled?.slotsMax !== slotsMax) return slotsMax;
+    return Math.min(slotsMax, filled.slots + Math.ceil(filled.slots / 4) + 1);
+  }
+
+  /** So many slots went into an answer; `full`: it could take no more. */
+  answered(partition: PartitionId, slotsMax: number, slots: number, full: boolean): void {
+    const memory = this.#memories.get(keyOf(partition));
+    if (memory === undefined || slots === 0) return;
+    if (full) memory.filled = { slotsMax, slots };
+    else delete memory.filled;
   }
 
   /** A read has found every offset from `from` to `to` settled. */
