@@ -141,8 +141,13 @@ export class JsonCursor {
 
   /** Names with escapes, and names that are not ASCII. */
   #slowName(name: string): boolean {
-    const source = this.#bytes.subarray(this.#nameStart, this.#nameEnd);
-    return this.#nameEscaped ? JSON.parse(`"${textOf(source)}"`) === name : textOf(source) === name;
+    const source = textOf(this.#bytes.subarray(this.#nameStart, this.#nameEnd));
+    if (!this.#nameEscaped) return source === name;
+    try {
+      return JSON.parse(`"${source}"`) === name;
+    } catch {
+      return false; // an escape that is none: the text is no JSON, and says so elsewhere
+    }
   }
 }
 

@@ -100,6 +100,10 @@ describe('spanAt', () => {
     expect(source(deep, 'b')).toBe('5');
   });
 
+  it('takes a name with a broken escape for no name at all', () => {
+    expect(spanAt(utf8('{"\\1":0}'), ['a'])).toBeUndefined();
+  });
+
   it('ends on any bytes, JSON or not', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'{}[]",:\\u 1a'), maxLength: 30 }), (text) => {
