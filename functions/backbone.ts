@@ -4,6 +4,8 @@ import type { Clock } from '../shared/domain/clock.ts';
 import type { Observe } from '../shared/domain/observation.ts';
 import { type Env, readEnv } from '../shared/env.ts';
 import { Spill } from '../shared/store/spill.ts';
+import { UploadObjects } from '../shared/store/upload-objects.ts';
+import { UploadUrls } from '../shared/store/upload-urls.ts';
 import { observe } from './observability.ts';
 import { awsDynamoDB, CALLS, openTables } from './tables.ts';
 
@@ -24,6 +26,8 @@ export function openBackbone({ dynamodb, s3 }: Clients, env: Env, tell: Observe 
   return {
     ...openTables(dynamodb, env, tell, host),
     spill: new Spill(s3, env.bucket),
+    uploadObjects: new UploadObjects(s3, env.bucket),
+    uploadUrls: new UploadUrls(s3, env.bucket),
     spillAboveBytes: env.spillAboveBytes,
   };
 }

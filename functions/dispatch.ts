@@ -14,6 +14,7 @@ import type { Removal } from '../shared/domain/removal.ts';
 import { readDispatchEnv } from '../shared/env.ts';
 import { followRemovals, type RemovalPorts } from '../shared/operations/follow-removals.ts';
 import { Spill } from '../shared/store/spill.ts';
+import { UploadObjects } from '../shared/store/upload-objects.ts';
 import { decodeRemovals, removalOf, WakeQueue } from '../shared/store/wake-queue.ts';
 import { logFailure, logger, observe, publishObservations } from './observability.ts';
 import { awsDynamoDB, CALLS, openTables } from './tables.ts';
@@ -120,6 +121,7 @@ function awsDispatch(): DispatchPorts {
   return {
     ...openTables(awsDynamoDB(), env, observe),
     spill: new Spill(s3, env.bucket),
+    uploadObjects: new UploadObjects(s3, env.bucket),
     wakeQueue: new WakeQueue(new SQSClient(CALLS), env.wakeQueueUrl),
   };
 }

@@ -1,3 +1,4 @@
+import { linkUploads } from '../shared/operations/link-uploads.ts';
 import { readBatches } from '../shared/operations/read-batches.ts';
 import { openFetchAnswer } from '../shared/wire/fetch-answer.ts';
 import { parseFetchRequest } from '../shared/wire/fetch-request.ts';
@@ -16,7 +17,8 @@ function fetchRoutes(backbone: Backbone): ApiRoutes {
     'GET /v1/topics/{topic}/partitions/{partition}/records': async (request, answerBy) => {
       const fetch = parseFetchRequest(request);
       const answer = openFetchAnswer(fetch);
-      const result = await readBatches(backbone, { ...fetch, slotsMax: fetch.maxRecords, deadline: answerBy }, answer);
+      const reading = { ...fetch, slotsMax: fetch.maxRecords, deadline: answerBy };
+      const result = await readBatches(backbone, reading, linkUploads(backbone, answer));
       if (answer.count > 0) {
         const log = `${result.topicId}.${fetch.partition}`;
         backbone.observe({ kind: 'records_read', log, count: answer.count });

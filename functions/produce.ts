@@ -1,14 +1,17 @@
 import { PartitionNotFound } from '../shared/domain/errors.ts';
 import { appendBatches } from '../shared/operations/append-batches.ts';
+import { createUpload } from '../shared/operations/create-upload.ts';
 import { fingerprintOfBatch, fingerprintOfRecords } from '../shared/wire/fingerprint.ts';
-import type { ApiRequest } from '../shared/wire/http-request.ts';
+import { jsonAnswer } from '../shared/wire/http-answer.ts';
+import { type ApiRequest, topicOf } from '../shared/wire/http-request.ts';
 import { produceAnswer, rawProduceAnswer } from '../shared/wire/produce-answer.ts';
-import { encodeShares, shareOut } from '../shared/wire/produce-batches.ts';
+import { encodeShares, shareOut, uploadsOf } from '../shared/wire/produce-batches.ts';
 import { parseProduceCall, parseRawProduceCall } from '../shared/wire/produce-call.ts';
+import { parseUploadRequest } from '../shared/wire/upload-request.ts';
 import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
 import { awsBackbone, type Backbone } from './backbone.ts';
 
-/** Appends: JSON or NDJSON records, spread by key, or one stored batch to one partition. */
+/** Appends: JSON or NDJSON records, spread by key, or one stored batch to one partition; announces uploads. */
 export function produceHandler(backbone: Backbone, corsOrigins?: readonly string[]): GatewayHandler {
   return apiHandler(() => produceRoutes(backbone), corsOrigins);
 }
@@ -19,9 +22,11 @@ function produceRoutes(backbone: Backbone): ApiRoutes {
   return {
     'POST /v1/topics/{topic}/records': async (request: ApiRequest) => {
       const { topic, records, json, idempotencyKey } = parseProduceCall(request);
+      const uploads = uploadsOf(records);
       const result = await appendBatches(backbone, {
         topic,
-        build: (placement) => encodeShares(shareOut(records, placement), placement.takenAt, json),
+        build: (placement, payloads) => encodeShares(shareOut(records, placement), placement.takenAt, json, payloads),
+        ...(uploads && { uploads }),
         ...(idempotencyKey && { once: { key: idempotencyKey, fingerprint: fingerprintOfRecords(records) } }),
       });
       return produceAnswer(shareOut(records, result.placement), result);
@@ -37,6 +42,10 @@ function produceRoutes(backbone: Backbone): ApiRoutes {
         ...(idempotencyKey && { once: { key: idempotencyKey, fingerprint: fingerprintOfBatch(partition, batch) } }),
       });
       return rawProduceAnswer(result, batch.count);
+    },
+    'POST /v1/topics/{topic}/uploads': async (request: ApiRequest) => {
+      const payload = parseUploadRequest(request);
+      return jsonAnswer(await createUpload(backbone, topicOf(request), payload), 201);
     },
   };
 }

@@ -14,6 +14,7 @@ import { Log } from '../shared/store/log.ts';
 import { PartitionHeads } from '../shared/store/partition-head.ts';
 import { RESERVATION_ID_BYTES } from '../shared/store/reservation-layout.ts';
 import { Topics } from '../shared/store/topics.ts';
+import { Uploads } from '../shared/store/uploads.ts';
 import { observe } from './observability.ts';
 
 /** How a function's clients call AWS: each attempt has a deadline, and there are few, because a caller waits. */
@@ -48,12 +49,14 @@ export function openTables(dynamodb: DynamoDBClient, env: TableEnv, tell: Observ
     heads: new PartitionHeads(dynamodb, env.stateTable),
     log: new Log(dynamodb, env.logTable),
     claims: new Claims(dynamodb, env.stateTable),
+    uploads: new Uploads(dynamodb, env),
     topicItems,
     leftovers: new Leftovers(dynamodb, env.stateTable),
     topics: new TopicCache(topicItems, clock),
     readers: new ReaderMemory(),
     newReservationId: () => randomBytes(RESERVATION_ID_BYTES).toString('hex'),
     newTopicId: () => ulid(),
+    newUploadId: () => ulid(),
     random: Math.random,
     sleep: async (ms: number) => {
       await sleep(ms);

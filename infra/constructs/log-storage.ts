@@ -23,17 +23,19 @@ const RIGHTS = {
   append: {
     // intent and fill; read who is in a slot
     log: ['PutItem', 'GetItem'],
-    // reserve; read the topic; make, read and move the claim of an idempotency key
+    // reserve; read the topic; make, read and move the claim of an idempotency key; announce, read and take an upload
     state: ['UpdateItem', 'GetItem', 'PutItem'],
-    // spill
-    objects: ['PutObject'],
+    // spill, and sign for uploads; compare what was uploaded with what was announced
+    objects: ['PutObject', 'GetObject'],
+    // without it, S3 answers "denied" for an upload that is not there
+    bucket: ['ListBucket'],
   },
   read: {
     // read; look at one slot; void an abandoned one
     log: ['Query', 'GetItem', 'PutItem'],
     // read topic and head; move `settled`
     state: ['GetItem', 'UpdateItem'],
-    // bring a spilled payload; without the right to list, S3 answers "denied" for an object that is not there
+    // bring a spilled payload, and sign for uploaded ones; without the right to list, S3 answers "denied" for an object that is not there
     objects: ['GetObject'],
     bucket: ['ListBucket'],
   },
@@ -44,17 +46,17 @@ const RIGHTS = {
     state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'DeleteItem'],
   },
   dispatch: {
-    // look at the slot of an intent; void it
+    // look at the slot of an intent or an upload; void it; watch an upload on
     log: ['GetItem', 'PutItem'],
-    // is the topic deleted?
-    state: ['GetItem'],
+    // is the topic deleted? forget an upload
+    state: ['GetItem', 'DeleteItem'],
     // a payload follows its slot
     objects: ['DeleteObject'],
   },
   sweep: {
     // list and delete what deleted topics left
     log: ['Query', 'BatchWriteItem'],
-    // find leftovers; close, mark and remove their heads; the lease
+    // find leftovers and their uploads; close, mark and remove their heads; the lease
     state: ['Query', 'UpdateItem', 'DeleteItem'],
   },
 } as const satisfies Record<string, Rights>;

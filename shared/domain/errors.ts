@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'record_too_large'
   | 'request_too_large'
   | 'offset_out_of_range'
+  | 'upload_invalid'
   | 'idempotency_key_reused'
   | 'idempotency_in_progress'
   | 'payload_missing'
@@ -17,7 +18,6 @@ export type ErrorCode =
   | 'throttled'
   | 'unavailable'
   | 'outcome_unknown'
-  | 'not_implemented'
   | 'internal';
 
 /** Facts that the caller can act on; they appear beside `code` in the problem. */
@@ -182,6 +182,31 @@ export class PayloadUnreadable extends BackboneError {
   }
 }
 
+/** Why an upload cannot be the value of a record. */
+export type UploadFault = keyof typeof UPLOAD_FAULTS;
+
+const UPLOAD_FAULTS = {
+  unknown: 'this topic has no such upload',
+  expired: 'the upload has expired',
+  not_uploaded: 'nothing was uploaded',
+  wrong_size: 'what was uploaded has another size than was announced',
+  wrong_checksum: 'what was uploaded has another SHA-256 than was announced',
+  used: 'the upload is the value of another record',
+};
+
+/** Records name uploads that cannot be their values. Nothing was stored in their partitions. */
+export class UploadInvalid extends BackboneError {
+  readonly code = 'upload_invalid';
+  override readonly data: ErrorData;
+  /** @param faults at least one; `index`: the record's place in the request */
+  constructor(faults: readonly { readonly index: number; readonly reason: UploadFault }[]) {
+    const { index, reason } = faults[0]!;
+    const more = faults.length === 1 ? '' : `, and ${faults.length - 1} more cannot be taken`;
+    super(`Record ${index}: ${UPLOAD_FAULTS[reason]}${more}`);
+    this.data = { index, indexes: faults.map((fault) => fault.index), reason };
+  }
+}
+
 /** The key stands for another request to this topic. Nothing was stored. */
 export class IdempotencyKeyReused extends BackboneError {
   readonly code = 'idempotency_key_reused';
@@ -199,11 +224,6 @@ export class IdempotencyInProgress extends BackboneError {
     super('The first request with this Idempotency-Key is still at work');
     this.data = { retryAfterMs };
   }
-}
-
-/** A part of the API that this version does not have yet. Nothing was written. */
-export class NotImplemented extends BackboneError {
-  readonly code = 'not_implemented';
 }
 
 /**

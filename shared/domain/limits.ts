@@ -52,9 +52,9 @@ export const INFLATED_BATCH_BYTES_MAX = 64 * 1024 * 1024;
 export const SETTLE_AFTER_MS = 2_000;
 /** No attempt of `reserve` or `fill` is sent later than this after the time in its reservation. */
 export const FILL_DEADLINE_MS = 1_000;
-/** The same two for a batch whose payload goes to S3 first; the reservation tells, so that readers wait for it. */
-export const SPILLED_SETTLE_AFTER_MS = 10_000;
-export const SPILLED_FILL_DEADLINE_MS = 5_000;
+/** The same two for a batch whose payload goes to S3 first, or one of very many; the reservation tells, so readers wait. */
+export const SLOW_SETTLE_AFTER_MS = 10_000;
+export const SLOW_FILL_DEADLINE_MS = 5_000;
 /** A batch larger than this, compressed, goes to S3. Price alone breaks even at 8 KB; above, S3 costs latency. */
 export const SPILL_ABOVE_BYTES_DEFAULT = 32 * 1024;
 /** How long an object whose slot was never filled may be left behind. */

@@ -1,3 +1,5 @@
+import type { UploadReference } from './upload.ts';
+
 /** One header; names may repeat and keep their order. A null value is a value of its own. */
 export interface Header {
   readonly name: string;
@@ -13,6 +15,8 @@ export interface ProducedRecord {
   readonly timestamp?: number;
   /** The partition that the producer chose; absent: by key, or any. */
   readonly partition?: number;
+  /** Id of the upload that is its value; then `value` is null until it is known what was uploaded. */
+  readonly upload?: string;
 }
 
 /** Records of one partition, encoded for storage: what one append stores. */
@@ -23,4 +27,12 @@ export interface Batch {
   readonly bytes: Uint8Array;
   /** Every value in it is a JSON text (or a tombstone), verified when it was taken in: readers need not parse it again. */
   readonly json: boolean;
+  /** Its records whose values are uploads; absent: none. */
+  readonly uploads?: readonly BatchUpload[];
+}
+
+/** One record of a batch whose value is an upload. */
+export interface BatchUpload extends UploadReference {
+  /** Its place in the batch, from 0. */
+  readonly position: number;
 }

@@ -1,4 +1,5 @@
-import { FILL_DEADLINE_MS, SETTLE_AFTER_MS, SPILLED_FILL_DEADLINE_MS } from './limits.ts';
+import { FILL_DEADLINE_MS, SETTLE_AFTER_MS, SLOW_FILL_DEADLINE_MS } from './limits.ts';
+import type { UploadId } from './upload.ts';
 
 /** What a head and a slot remember of one reservation. */
 export interface Reserved {
@@ -55,6 +56,8 @@ export interface BatchSlot extends SlotKey {
   readonly unreadable?: 'payload_missing' | 'payload_corrupt';
   /** Every value is known to be a JSON text or null. */
   readonly json: boolean;
+  /** Records whose values are uploads, by their place in the batch, ascending; absent: none, or an outline. */
+  readonly uploads?: ReadonlyMap<number, UploadId>;
 }
 
 /** A slot that was settled without records: no reader stops there, and no append can fill it any more. */
@@ -68,7 +71,7 @@ export type Slot = BatchSlot | VoidSlot;
 
 /** ms after the time of a reservation in which its writer may still write. */
 export function fillDeadlineOf({ settleMs }: Pick<Reserved, 'settleMs'>): number {
-  return settleMs === SETTLE_AFTER_MS ? FILL_DEADLINE_MS : SPILLED_FILL_DEADLINE_MS;
+  return settleMs === SETTLE_AFTER_MS ? FILL_DEADLINE_MS : SLOW_FILL_DEADLINE_MS;
 }
 
 /** First offset of a slot or reservation. */

@@ -1,8 +1,10 @@
 import type { Claim, Placement } from '../domain/claim.ts';
 import { BackboneError, OutcomeUnknown, TopicNotFound, Unavailable } from '../domain/errors.ts';
 import { settleAll } from '../domain/parallel.ts';
+import type { Batch } from '../domain/record.ts';
 import type { Reservation } from '../domain/slot.ts';
 import type { Topic } from '../domain/topic.ts';
+import type { Payload } from '../domain/upload.ts';
 import type { AppendPorts } from './append-slot.ts';
 import { ClaimedAppend, type ClaimPorts } from './claimed-append.ts';
 import {
@@ -14,9 +16,11 @@ import {
   type PartitionOutcome,
 } from './partition-append.ts';
 import type { TopicCache } from './topic-cache.ts';
+import { judgeUploads } from './use-uploads.ts';
 
 /** Times a request starts over because the topic it began with was deleted meanwhile. */
 const STARTS_MAX = 3;
+const NO_PAYLOADS: ReadonlyMap<string, Payload> = new Map();
 
 export type RequestPorts = AppendPorts &
   ClaimPorts & {
@@ -33,9 +37,9 @@ export type RequestPorts = AppendPorts &
  */
 export async function appendBatches(ports: RequestPorts, request: AppendRequest): Promise<AppendResult> {
   for (let starts = 0; starts < STARTS_MAX; starts++) {
-    const { topic, placement, batches } = await plan(ports, request);
-    const appends = appendsOf(ports, topic, batches);
-    const claimed = request.once && new ClaimedAppend(ports, topic, request.once, request.build);
+    const { topic, placement, build } = await plan(ports, request);
+    const appends = appendsOf(ports, topic, build(placement));
+    const claimed = request.once && new ClaimedAppend(ports, topic, request.once, build);
     const { found, reservations } = await findBeside(
       claimed?.find() ?? Promise.resolve(undefined),
       reserveAll(appends, topic),
@@ -65,21 +69,43 @@ async function fillAll(
   return { placement, outcomes, duplicate: false };
 }
 
-async function plan({ topics, random, writerClock }: RequestPorts, request: AppendRequest) {
+/** How the request is laid out over the topic: what it refuses is believed only of a fresh copy. */
+async function plan(ports: RequestPorts, request: AppendRequest): Promise<Plan> {
+  const { topics, random, writerClock } = ports;
   const chance = random();
   const takenAt = writerClock.now();
-  const layOut = (topic: Topic) => {
+  const layOut = async (topic: Topic): Promise<Plan> => {
     const { partitions } = topic;
     const placement = { partitions, keyless: Math.floor(chance * partitions), takenAt };
-    return { topic, placement, batches: request.build(placement) };
+    const payloads = await payloadsOf(ports, topic, request);
+    const batches = request.build(placement, payloads);
+    const build = (other: Placement) => (other === placement ? batches : request.build(other, payloads));
+    return { topic, placement, build };
   };
   const copy = await topics.get(request.topic);
   try {
-    return layOut(copy);
+    return await layOut(copy);
   } catch (error) {
     if (!(error instanceof BackboneError)) throw error;
     return layOut(await topics.fresh(request.topic));
   }
+}
+
+interface Plan {
+  readonly topic: Topic;
+  readonly placement: Placement;
+  build(placement: Placement): ReadonlyMap<number, Batch>;
+}
+
+async function payloadsOf(
+  ports: RequestPorts,
+  topic: Topic,
+  { uploads, once }: AppendRequest,
+): Promise<ReadonlyMap<string, Payload>> {
+  if (uploads === undefined) return NO_PAYLOADS;
+  const isClaimed = async () =>
+    once !== undefined && (await ports.claims.read(topic.id, once.key, ports.clock.now())) !== undefined;
+  return judgeUploads(ports, topic, uploads, isClaimed);
 }
 
 /** Reserves all or none. @returns undefined when every head is closed @throws what kept one from being reserved */

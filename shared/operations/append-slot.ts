@@ -1,26 +1,33 @@
 import type { WriterClock } from '../domain/clock.ts';
-import { OutcomeUnknown, StrangerInSlot, Throttled, TopicNotFound, Unavailable } from '../domain/errors.ts';
-import type { VoidOrder } from '../domain/gap.ts';
+import {
+  type BackboneError,
+  OutcomeUnknown,
+  StrangerInSlot,
+  Throttled,
+  TopicNotFound,
+  Unavailable,
+} from '../domain/errors.ts';
 import {
   FENCES_MAX,
   INTENT_LIFE_MS,
   LATE_TRIES_MAX,
   RETENTION_FOREVER,
   SETTLE_AFTER_MS,
-  SPILLED_SETTLE_AFTER_MS,
+  SLOW_SETTLE_AFTER_MS,
 } from '../domain/limits.ts';
 import type { Observe } from '../domain/observation.ts';
 import type { Batch } from '../domain/record.ts';
 import { fillDeadlineOf, type Reservation, type Reserved, type Slot, type Spilled } from '../domain/slot.ts';
 import { expiryOf, type PartitionId, type Topic } from '../domain/topic.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
+import { takeUploads, type UploadPorts } from './use-uploads.ts';
 
-export interface AppendPorts {
+export interface AppendPorts extends UploadPorts {
   readonly heads: {
     /** @returns undefined when the head is closed or missing */
     reserve(p: PartitionId, id: string, what: Reserved, isLate: () => boolean): Promise<Reservation | undefined>;
   };
-  readonly log: {
+  readonly log: UploadPorts['log'] & {
     /** @returns who holds the slot, undefined for this very batch */
     fill(
       p: PartitionId,
@@ -31,8 +38,6 @@ export interface AppendPorts {
     ): Promise<Slot | undefined>;
     /** @param expiresAt epoch s */
     putIntent(p: PartitionId, last: number, at: number, expiresAt: number, isLate: () => boolean): Promise<void>;
-    /** @returns who was there first */
-    putVoid(p: PartitionId, order: VoidOrder, now: number, retentionMs: number): Promise<Slot | undefined>;
   };
   readonly spill: {
     put(p: PartitionId, last: number, bytes: Uint8Array, isLate: () => boolean): Promise<Spilled>;
@@ -53,12 +58,15 @@ export class SlotAppend {
   readonly #ports: AppendPorts;
   readonly #topic: Topic;
   readonly #partition: PartitionId;
+  readonly #wide: boolean;
   /** Names the partition's log in observations. */
   readonly log: string;
 
-  constructor(ports: AppendPorts, topic: Topic, partition: number) {
+  /** @param wide the append is one of so many that they take their time: each reserves for longer */
+  constructor(ports: AppendPorts, topic: Topic, partition: number, wide = false) {
     this.#ports = ports;
     this.#topic = topic;
+    this.#wide = wide;
     this.#partition = { topicId: topic.id, partition };
     this.log = `${topic.id}.${partition}`;
   }
@@ -89,7 +97,8 @@ export class SlotAppend {
    * @param beforeMove called with every later reservation before it is filled; what it throws ends the append, after
    *   that reservation was abandoned
    * @returns the reservation that holds it
-   * @throws {Throttled | Unavailable | TopicNotFound} nothing is stored; {OutcomeUnknown}; {StrangerInSlot}
+   * @throws {Throttled | Unavailable | TopicNotFound | UploadInvalid} nothing is stored; {OutcomeUnknown};
+   *   {StrangerInSlot}
    */
   async fill(
     reservation: Reservation,
@@ -136,6 +145,8 @@ export class SlotAppend {
     let found: Slot | undefined;
     try {
       const spilled = this.#isSpilled(batch) ? await this.#spill(reservation, batch) : undefined;
+      const refusal = batch.uploads && (await this.#takeUploads(reservation, batch));
+      if (refusal !== undefined) return await this.#withdraw(reservation, refusal);
       const isLate = () => this.#isLate(reservation);
       found = await this.#ports.log.fill(this.#partition, reservation, batch, isLate, spilled);
     } catch (error) {
@@ -160,9 +171,29 @@ export class SlotAppend {
       await log.putIntent(this.#partition, reservation.last, now, expiresAt, isLate);
       return await spill.put(this.#partition, reservation.last, batch.bytes, isLate);
     } catch (error) {
-      // Whatever was written, the slot was not.
-      throw error instanceof WriteFailed ? new WriteFailed(error.reason, false, error) : error;
+      throw notFilled(error);
     }
+  }
+
+  async #takeUploads(reservation: Reservation, batch: Batch): Promise<BackboneError | undefined> {
+    const isLate = () => this.#isLate(reservation);
+    try {
+      return await takeUploads(this.#ports, this.#topic, this.#partition.partition, reservation, batch, isLate);
+    } catch (error) {
+      throw notFilled(error);
+    }
+  }
+
+  /** Gives a slot back that must not be filled. Who settled it first may have taken the uploads for this very request. */
+  async #withdraw(reservation: Reservation, refusal: BackboneError): Promise<FillOutcome> {
+    let found: Slot | undefined;
+    try {
+      found = await this.#putVoid(reservation);
+    } catch (error) {
+      throw error instanceof WriteFailed ? refusal : error;
+    }
+    if (found === undefined) throw refusal;
+    return this.#judge(reservation, found);
   }
 
   /** ms after its reservation in which a batch may still be stored. */
@@ -170,8 +201,10 @@ export class SlotAppend {
     return fillDeadlineOf({ settleMs: this.#settleMsOf(batch) });
   }
 
+  /** What must be done between reservation and fill takes time. */
   #settleMsOf(batch: Batch): number {
-    return this.#isSpilled(batch) ? SPILLED_SETTLE_AFTER_MS : SETTLE_AFTER_MS;
+    const slow = this.#wide || this.#isSpilled(batch) || batch.uploads !== undefined;
+    return slow ? SLOW_SETTLE_AFTER_MS : SETTLE_AFTER_MS;
   }
 
   #isSpilled({ bytes }: Batch): boolean {
@@ -231,6 +264,11 @@ export class SlotAppend {
   #observe(kind: 'append_fenced' | 'append_late' | 'stranger_in_slot'): void {
     this.#ports.observe({ kind, log: this.log });
   }
+}
+
+/** Whatever was written before the fill, the slot was not. */
+function notFilled(error: unknown): unknown {
+  return error instanceof WriteFailed ? new WriteFailed(error.reason, false, error) : error;
 }
 
 function notStored(failure: WriteFailed): Throttled | Unavailable {

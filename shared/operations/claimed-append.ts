@@ -10,6 +10,7 @@ import {
 } from '../domain/errors.ts';
 import { RETENTION_FOREVER } from '../domain/limits.ts';
 import { settleAll } from '../domain/parallel.ts';
+import type { Batch } from '../domain/record.ts';
 import type { Reservation, Slot } from '../domain/slot.ts';
 import type { PartitionId, Topic } from '../domain/topic.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
@@ -51,7 +52,7 @@ export class ClaimedAppend {
   readonly #ports: AppendPorts & ClaimPorts;
   readonly #topic: Topic;
   readonly #once: NonNullable<AppendRequest['once']>;
-  readonly #build: AppendRequest['build'];
+  readonly #build: (placement: Placement) => ReadonlyMap<number, Batch>;
   /** The claim as this request last knew it. */
   #claim: Claim | undefined;
   /** Own reservations that no pin points to, by partition. */
@@ -62,7 +63,7 @@ export class ClaimedAppend {
     ports: AppendPorts & ClaimPorts,
     topic: Topic,
     once: NonNullable<AppendRequest['once']>,
-    build: AppendRequest['build'],
+    build: (placement: Placement) => ReadonlyMap<number, Batch>,
   ) {
     this.#ports = ports;
     this.#topic = topic;

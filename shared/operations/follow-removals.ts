@@ -3,11 +3,12 @@ import type { VoidOrder } from '../domain/gap.ts';
 import { INTENT_LIFE_MS, LATE_MAX_MS, OBJECTS_PER_DELETE_MAX, VOID_LIFE_MS_MIN } from '../domain/limits.ts';
 import type { Observe } from '../domain/observation.ts';
 import { settleAll } from '../domain/parallel.ts';
-import type { Removal } from '../domain/removal.ts';
+import type { Removal, SlotRemoval } from '../domain/removal.ts';
 import type { Slot } from '../domain/slot.ts';
 import type { PartitionId } from '../domain/topic.ts';
+import { type FollowUploadPorts, followUpload } from './follow-upload.ts';
 
-export interface RemovalPorts {
+export interface RemovalPorts extends FollowUploadPorts {
   readonly log: {
     find(p: PartitionId, last: number): Promise<Slot | undefined>;
     /** @returns who was there first */
@@ -20,7 +21,7 @@ export interface RemovalPorts {
   };
   readonly spill: {
     /** Removes payloads, where there are any. @returns those that could not be removed */
-    remove(slots: readonly Removal[]): Promise<Removal[]>;
+    remove(slots: readonly SlotRemoval[]): Promise<SlotRemoval[]>;
   };
   readonly clock: Clock;
   readonly observe: Observe;
@@ -35,7 +36,7 @@ export interface FollowedRemovals {
 
 /**
  * Removes the payloads that no slot names any more: those of slots that are gone, and those that were put for a slot that
- * was never filled. A slot without a payload is not told from others: to remove nothing is free.
+ * was never filled; and looks after uploads. A slot without a payload is not told from others: to remove nothing is free.
  *
  * @param stopAt epoch ms: what has not begun by then is left unfinished
  */
@@ -46,15 +47,17 @@ export async function followRemovals(
 ): Promise<FollowedRemovals> {
   const unfinished: Removal[] = [];
   const failures: unknown[] = [];
-  const orphans: Removal[] = [];
+  const orphans: SlotRemoval[] = [];
   const judged = await settleAll(removals, async (removal) => {
     if (ports.clock.now() >= stopAt) return 'unfinished';
-    return removal.kind === 'slot' || (await hasNoBatch(ports, removal)) ? 'orphan' : 'kept';
+    if (removal.kind === 'upload') await followUpload(ports, removal);
+    else if (removal.kind === 'slot' || (await hasNoBatch(ports, removal))) return { orphan: removal };
+    return 'followed';
   });
   for (const [i, result] of judged.entries()) {
     if (result.status === 'rejected') failures.push(result.reason);
     if (result.status === 'rejected' || result.value === 'unfinished') unfinished.push(removals[i]!);
-    else if (result.value === 'orphan') orphans.push(removals[i]!);
+    else if (result.value !== 'followed') orphans.push(result.value.orphan);
   }
   for (let i = 0; i < orphans.length; i += OBJECTS_PER_DELETE_MAX) {
     const some = orphans.slice(i, i + OBJECTS_PER_DELETE_MAX);
@@ -73,7 +76,7 @@ export async function followRemovals(
  * Whether the slot of an intent holds no batch and never will. One that might still be filled is settled first, by a
  * void, so that no batch ever names an object that was removed.
  */
-async function hasNoBatch(ports: RemovalPorts, { topicId, partition, last, expired }: Removal): Promise<boolean> {
+async function hasNoBatch(ports: RemovalPorts, { topicId, partition, last, expired }: SlotRemoval): Promise<boolean> {
   const id = { topicId, partition };
   const slot = await ports.log.find(id, last);
   if (slot !== undefined) return slot.kind === 'void';

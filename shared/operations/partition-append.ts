@@ -1,8 +1,10 @@
 import type { Placement } from '../domain/claim.ts';
 import { BackboneError } from '../domain/errors.ts';
+import { PARALLEL_CALLS_MAX } from '../domain/limits.ts';
 import { settleAll } from '../domain/parallel.ts';
 import type { Batch } from '../domain/record.ts';
 import type { Topic } from '../domain/topic.ts';
+import type { Payload, UploadReference } from '../domain/upload.ts';
 import { type AppendPorts, SlotAppend } from './append-slot.ts';
 
 export interface AppendRequest {
@@ -11,8 +13,12 @@ export interface AppendRequest {
   /**
    * Lays the request out: the same placement always gives the same batches. What it refuses (a partition that the topic
    * does not have) is believed only of a fresh copy of the topic. @throws {BackboneError}
+   *
+   * @param payloads those of `uploads`, by upload id
    */
-  build(placement: Placement): ReadonlyMap<number, Batch>;
+  build(placement: Placement, payloads: ReadonlyMap<string, Payload>): ReadonlyMap<number, Batch>;
+  /** Records whose values are uploads; absent: none. */
+  readonly uploads?: readonly UploadReference[];
   /** Makes the append happen once. */
   readonly once?: {
     readonly key: string;
@@ -43,7 +49,13 @@ export interface PartitionAppend {
 
 export function appendsOf(ports: AppendPorts, topic: Topic, batches: ReadonlyMap<number, Batch>): PartitionAppend[] {
   const ascending = [...batches].toSorted(([a], [b]) => a - b);
-  return ascending.map(([partition, batch]) => ({ partition, batch, slot: new SlotAppend(ports, topic, partition) }));
+  // The last of them is reserved when the first has been waiting for its fill.
+  const wide = batches.size > PARALLEL_CALLS_MAX;
+  return ascending.map(([partition, batch]) => ({
+    partition,
+    batch,
+    slot: new SlotAppend(ports, topic, partition, wide),
+  }));
 }
 
 /** Does `act` for every partition, and tells what became of each. @throws what is no refusal: a bug or an outage */

@@ -10,6 +10,7 @@ import {
 import type { Observe } from '../domain/observation.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import type { Leftover, Page, PartitionId } from '../domain/topic.ts';
+import type { Upload, UploadId } from '../domain/upload.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
 
 type LogItems = 'slots' | 'intents';
@@ -35,6 +36,11 @@ export interface PurgePorts {
     ): Promise<{ readonly lasts: readonly number[]; readonly more: boolean }>;
     /** @returns those that were not deleted */
     delete(p: PartitionId, items: LogItems, lasts: readonly number[]): Promise<readonly number[]>;
+  };
+  readonly uploads: {
+    list(topicId: string, after?: string): Promise<Page<Upload>>;
+    /** @returns those whose watches were not deleted */
+    unwatch(uploads: readonly UploadId[]): Promise<UploadId[]>;
   };
   readonly clock: Clock;
   random(): number;
@@ -76,7 +82,7 @@ async function goOn(ports: PurgePorts, leftover: Leftover, mayGoOn: MayGoOn): Pr
 }
 
 /**
- * Removes all that is left of an incarnation: what is in its logs, then its heads, then the leftover itself. Every step
+ * Removes all that is left of an incarnation: what is in its logs, its uploads, its heads, the leftover itself. Every step
  * can be repeated, so a run that ends early is taken up by the next. Claims go by their own expiry, within a day.
  */
 async function purge(ports: PurgePorts, leftover: Leftover, mayGoOn: MayGoOn): Promise<void> {
@@ -88,6 +94,7 @@ async function purge(ports: PurgePorts, leftover: Leftover, mayGoOn: MayGoOn): P
     const emptied = await actOnAll(partitions.slice(i, i + PURGE_PARTITIONS_PARALLEL), empty);
     if (emptied.includes(false)) return;
   }
+  if (!(await unwatchUploads(ports, leftover.id, mayGoOn))) return;
   if (!(await mayGoOn(partitions.length))) return;
   await actOnAll(partitions, (partition) => ports.heads.remove(partition));
   await ports.leftovers.remove(leftover.id);
@@ -105,8 +112,9 @@ async function emptyLog(
   for (;;) {
     if (!(await mayGoOn())) return false;
     const { lasts, more } = await ports.purge.list(partition, items, after, PURGE_PAGE);
+    const deleteSome = (some: readonly number[]) => ports.purge.delete(partition, items, some);
     for (let i = 0; i < lasts.length; i += BATCH_WRITE_MAX) {
-      if (!(await deleteAll(ports, partition, items, lasts.slice(i, i + BATCH_WRITE_MAX), mayGoOn))) return false;
+      if (!(await deleteAll(ports, lasts.slice(i, i + BATCH_WRITE_MAX), deleteSome, mayGoOn))) return false;
     }
     after = lasts.at(-1) ?? after;
     if (items === 'slots' && lasts.length > 0) {
@@ -117,19 +125,39 @@ async function emptyLog(
   }
 }
 
+/**
+ * Has all uploads looked after, now that no record has them any more. Those that could still be taken are left to their
+ * own watches: by then no URL is good for putting anything there.
+ *
+ * @returns false when it had to end before all were done
+ */
+async function unwatchUploads(ports: PurgePorts, topicId: string, mayGoOn: MayGoOn): Promise<boolean> {
+  let after: string | undefined;
+  do {
+    if (!(await mayGoOn())) return false;
+    const { items, next } = await ports.uploads.list(topicId, after);
+    const old = items.filter(({ expiresAt }) => expiresAt <= ports.clock.now());
+    const unwatch = (some: readonly UploadId[]) => ports.uploads.unwatch(some);
+    for (let i = 0; i < old.length; i += BATCH_WRITE_MAX) {
+      if (!(await deleteAll(ports, old.slice(i, i + BATCH_WRITE_MAX), unwatch, mayGoOn))) return false;
+    }
+    after = next;
+  } while (after !== undefined);
+  return true;
+}
+
 /** Deletes until nothing is left over, with pauses that grow and differ. @returns false when it had to end before */
-async function deleteAll(
+async function deleteAll<T>(
   ports: PurgePorts,
-  partition: PartitionId,
-  items: LogItems,
-  lasts: readonly number[],
+  all: readonly T[],
+  deleteSome: (some: readonly T[]) => Promise<readonly T[]>,
   mayGoOn: MayGoOn,
 ): Promise<boolean> {
-  let left = lasts;
+  let left = all;
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, BATCH_WRITE_PAUSE_MS_MAX)) {
     if (!(await mayGoOn(left.length))) return false;
     try {
-      left = await ports.purge.delete(partition, items, left);
+      left = await deleteSome(left);
     } catch (error) {
       if (!(error instanceof WriteFailed)) throw error; // else: deleted or not, they are deleted again
     }

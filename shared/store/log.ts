@@ -7,7 +7,7 @@ import type { PartitionId } from '../domain/topic.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
 import { intentKey, LAYOUT_VERSION, logKey } from './keys.ts';
 import { encodePrevious } from './reservation-layout.ts';
-import { encodeSpilled, readSlot } from './slot-item.ts';
+import { encodeSpilled, encodeUploads, readSlot } from './slot-item.ts';
 
 export interface SlotPage {
   /** Ascending. */
@@ -57,6 +57,7 @@ export class Log {
         append: { B: Buffer.from(id, 'hex') },
         previous: { B: encodePrevious(previous, time) },
         ...(batch.json ? { json: { BOOL: true } } : {}),
+        ...(batch.uploads === undefined ? {} : { uploads: { B: encodeUploads(batch.uploads) } }),
         ...(expiresAt === 0 ? {} : { expiresAt: { N: String(expiresAt) } }),
       },
       isLate,

@@ -1,6 +1,9 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import type { BatchUpload } from '../domain/record.ts';
 import type { Slot, Spilled } from '../domain/slot.ts';
+import type { UploadId } from '../domain/upload.ts';
 import { readVarint, writeVarint } from '../domain/varint.ts';
+import { parseLogKey } from './keys.ts';
 import { decodePrevious } from './reservation-layout.ts';
 
 const NOTHING = new Uint8Array(0);
@@ -27,6 +30,7 @@ export function readSlot(item: Record<string, AttributeValue>): Slot {
     batch: item.batch?.B ?? NOTHING,
     json: item.json?.BOOL === true,
     ...(item.spill?.B === undefined ? {} : { spilled: decodeSpilled(item.spill.B) }),
+    ...(item.uploads?.B === undefined ? {} : { uploads: decodeUploads(item.uploads.B, topicIdOf(item)) }),
   };
 }
 
@@ -44,6 +48,37 @@ export function encodeSpilled({ sha256, size }: Spilled): Uint8Array {
 function decodeSpilled(bytes: Uint8Array): Spilled {
   const sha256 = Buffer.from(bytes.subarray(0, SHA256_BYTES)).toString('hex');
   return { sha256, size: readVarint({ bytes, offset: SHA256_BYTES }) };
+}
+
+/*
+ * Attribute `uploads`, for each record whose value is an upload, ascending: its place in the batch (varint), then the
+ * upload's id (26 bytes, ASCII). Only what stands here is an upload, whatever a value looks like.
+ */
+const ID_BYTES = 26;
+
+export function encodeUploads(uploads: readonly BatchUpload[]): Uint8Array {
+  const bytes: number[] = [];
+  for (const { position, uploadId } of uploads) {
+    writeVarint(bytes, position);
+    bytes.push(...Buffer.from(uploadId, 'latin1'));
+  }
+  return Uint8Array.from(bytes);
+}
+
+function decodeUploads(bytes: Uint8Array, topicId: string): Map<number, UploadId> {
+  const uploads = new Map<number, UploadId>();
+  const cursor = { bytes, offset: 0 };
+  while (cursor.offset < bytes.length) {
+    const position = readVarint(cursor);
+    const uploadId = Buffer.from(bytes.subarray(cursor.offset, cursor.offset + ID_BYTES)).toString('latin1');
+    cursor.offset += ID_BYTES;
+    uploads.set(position, { topicId, uploadId });
+  }
+  return uploads;
+}
+
+function topicIdOf(item: Record<string, AttributeValue>): string {
+  return parseLogKey(item.log!.S!).topicId;
 }
 
 function number(item: Record<string, AttributeValue>, name: string): number {

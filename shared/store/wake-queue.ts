@@ -1,7 +1,7 @@
 import { ChangeMessageVisibilityCommand, SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import type { Removal } from '../domain/removal.ts';
 import { WriteAttempts } from './dynamo.ts';
-import { intentKey, LAYOUT_VERSION, logKey, parseLogItemKey } from './keys.ts';
+import { intentKey, LAYOUT_VERSION, logKey, parseLogItemKey, uploadLogKey } from './keys.ts';
 
 /*
  * A message, as JSON: {"v": "1", "removed": [[log, last, expired], …]}
@@ -55,11 +55,7 @@ export class WakeQueue {
 }
 
 export function encodeRemovals(removals: readonly Removal[]): string {
-  const removed = removals.map((removal) => [
-    removal.kind === 'slot' ? logKey(removal) : intentKey(removal),
-    removal.last,
-    removal.expired ? 1 : 0,
-  ]);
+  const removed = removals.map((removal) => [...keyOf(removal), removal.expired ? 1 : 0]);
   return JSON.stringify({ v: LAYOUT_VERSION, removed });
 }
 
@@ -70,9 +66,12 @@ export function decodeRemovals(body: string): Removal[] {
   return removed.map(([log, last, expired]) => removalOf(String(log), Number(last), expired === 1));
 }
 
-/** What is gone when the item of this key is. @throws {Error} when it is no key of a slot or an intent */
+function keyOf(removal: Removal): [log: string, last: number] {
+  if (removal.kind === 'upload') return [uploadLogKey(removal), 0];
+  return [removal.kind === 'slot' ? logKey(removal) : intentKey(removal), removal.last];
+}
+
+/** What is gone when the item of this key is. @throws {Error} when it is no key of the Log table */
 export function removalOf(log: string, last: number, expired: boolean): Removal {
-  const key = parseLogItemKey(log, last);
-  if (key.kind === 'upload') throw new Error(`'${log}' is the key of an upload`);
-  return { ...key, expired };
+  return { ...parseLogItemKey(log, last), expired };
 }

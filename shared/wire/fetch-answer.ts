@@ -1,4 +1,5 @@
 import type { BatchSlot } from '../domain/slot.ts';
+import type { UploadId } from '../domain/upload.ts';
 import type { FetchRequest } from './fetch-request.ts';
 import type { ApiAnswer } from './http-answer.ts';
 import { JsonFetchAnswer } from './json-fetch-answer.ts';
@@ -16,8 +17,13 @@ export interface FetchFindings {
 export interface FetchAnswer {
   /** Records in it. */
   readonly count: number;
-  /** Takes the records of a slot from an offset on. @returns the next offset: behind the slot, or less when it is full */
-  take(slot: BatchSlot, from: number): number;
+  /** Uploads of a slot, by place in the batch, whose URLs it needs to take records from an offset on. */
+  uploadsToLink(slot: BatchSlot, from: number): readonly [position: number, UploadId][];
+  /**
+   * Takes the records of a slot from an offset on. @returns the next offset: behind the slot, or less when it is full
+   * @param urls of the uploads that it asked for, by place in the batch
+   */
+  take(slot: BatchSlot, from: number, urls?: ReadonlyMap<number, string>): number;
   /** Whether it has as many records as are asked for; that the next one is too large it finds out when it sees it. */
   isFull(): boolean;
   finish(findings: FetchFindings): ApiAnswer;

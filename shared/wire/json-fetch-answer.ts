@@ -1,11 +1,13 @@
 import { INFLATED_BATCH_BYTES_MAX } from '../domain/limits.ts';
 import { type BatchSlot, baseOf } from '../domain/slot.ts';
+import type { UploadId } from '../domain/upload.ts';
 import type { FetchAnswer, FetchFindings } from './fetch-answer.ts';
 import { ANSWER_BODY_BYTES_MAX, type ApiAnswer, ESCAPED_BODY_BYTES_MAX } from './http-answer.ts';
 import { JsonWriter } from './json-writer.ts';
 import { PayloadCorrupt } from './payload-corrupt.ts';
 import { RecordJson, type ValueForm } from './record-json.ts';
 import { DEFLATE_FACTOR_MAX, openBatch, type RecordSpans } from './record-spans.ts';
+import { uploadLink } from './upload-value.ts';
 import { textOf } from './utf8.ts';
 
 /** Everything around the records: a topic id is a ULID of 26 characters, an offset has 16 digits at most. */
@@ -19,7 +21,17 @@ const ENVELOPE_BYTES = envelope({
 /** What a record takes beside its bytes, about: less leads to one more growth of the buffer. */
 const RECORD_ROOM_BYTES = 128;
 
+/** No link takes less: the hash alone is 64 bytes, a signature as many. */
+const LINK_BYTES_MIN = 300;
+
 const COMMA = Buffer.from(',');
+const NO_URLS: ReadonlyMap<number, string> = new Map();
+
+interface OpenedBatch {
+  readonly records: RecordSpans;
+  /** What is shown in place of values that are uploads, by place in the batch. */
+  readonly links: ReadonlyMap<number, Uint8Array>;
+}
 
 /** Records as JSON. Everything taken is written at once: no object is made per record. */
 export class JsonFetchAnswer implements FetchAnswer {
@@ -46,15 +58,27 @@ export class JsonFetchAnswer implements FetchAnswer {
     return this.#count >= this.#maxRecords || (this.#count > 0 && this.#inflated >= INFLATED_BATCH_BYTES_MAX);
   }
 
+  /** As many as may fit, and at least the first. */
+  uploadsToLink(slot: BatchSlot, from: number): readonly [number, UploadId][] {
+    const records = this.#maxRecords - this.#count;
+    const links = Math.max(1, Math.floor((this.#maxBytes - this.#writer.length) / LINK_BYTES_MIN));
+    const first = from - baseOf(slot);
+    return [...(slot.uploads ?? [])]
+      .filter(([position]) => position >= first && position < first + records)
+      .slice(0, links);
+  }
+
   /** Records of a batch that is damaged come as errors, each at its offset, so that the reader can go on. */
-  take(slot: BatchSlot, from: number): number {
+  take(slot: BatchSlot, from: number, urls: ReadonlyMap<number, string> = NO_URLS): number {
     if (this.isFull()) return from;
-    const batch = this.#open(slot);
+    const batch = this.#open(slot, urls);
     const base = baseOf(slot);
     let offset = from;
     const damage = slot.unreadable ?? 'payload_corrupt';
     while (offset <= slot.last && this.#count < this.#maxRecords) {
-      if (!this.#write(batch, offset, base, slot.json, damage)) break;
+      const link = batch?.links.get(offset - base);
+      if (batch !== undefined && link === undefined && slot.uploads?.has(offset - base)) break; // no room for a link
+      if (!this.#write(batch?.records, offset, base, link ?? slot.json, damage)) break;
       offset++;
     }
     return offset;
@@ -66,14 +90,16 @@ export class JsonFetchAnswer implements FetchAnswer {
   }
 
   /** @returns undefined when the batch is damaged */
-  #open(slot: BatchSlot): RecordSpans | undefined {
+  #open(slot: BatchSlot, urls: ReadonlyMap<number, string>): OpenedBatch | undefined {
     if (slot.unreadable !== undefined) return undefined;
     try {
-      const batch = openBatch(slot.batch);
-      if (batch.count !== slot.count) throw new PayloadCorrupt(`${batch.count} records lie in a slot of ${slot.count}`);
-      this.#inflated += batch.data.length;
-      this.#writer.reserve(Math.min(this.#maxBytes, batch.data.length + slot.count * RECORD_ROOM_BYTES));
-      return batch;
+      const records = openBatch(slot.batch);
+      if (records.count !== slot.count) {
+        throw new PayloadCorrupt(`${records.count} records lie in a slot of ${slot.count}`);
+      }
+      this.#inflated += records.data.length;
+      this.#writer.reserve(Math.min(this.#maxBytes, records.data.length + slot.count * RECORD_ROOM_BYTES));
+      return { records, links: linksOf(records, urls) };
     } catch (error) {
       if (!(error instanceof PayloadCorrupt)) throw error;
       this.#inflated += slot.batch.length * DEFLATE_FACTOR_MAX; // it may have cost as much before it failed
@@ -86,16 +112,16 @@ export class JsonFetchAnswer implements FetchAnswer {
     batch: RecordSpans | undefined,
     offset: number,
     base: number,
-    json: boolean,
+    value: boolean | Uint8Array,
     damage: NonNullable<BatchSlot['unreadable']>,
   ): boolean {
     const start = this.#writer.length;
-    if (batch !== undefined && this.#count === 0) this.#writeFirst(batch, offset, base, json);
+    if (batch !== undefined && this.#count === 0) this.#writeFirst(batch, offset, base, value);
     else {
       if (batch !== undefined && start + leastBytes(batch, offset - base) > this.#maxBytes) return false;
       if (this.#count > 0) this.#writer.piece(COMMA);
       if (batch === undefined) this.#json.error(offset, damage);
-      else this.#json.record(batch, offset - base, offset, json);
+      else this.#json.record(batch, offset - base, offset, value);
       if (this.#count > 0 && this.#writer.length > this.#maxBytes) {
         this.#writer.length = start;
         return false;
@@ -106,12 +132,12 @@ export class JsonFetchAnswer implements FetchAnswer {
   }
 
   /** In the form asked for; in base64 when that alone fits a function's answer; as an error when nothing does. */
-  #writeFirst(batch: RecordSpans, offset: number, base: number, json: boolean): void {
+  #writeFirst(batch: RecordSpans, offset: number, base: number, value: boolean | Uint8Array): void {
     if (leastBytes(batch, offset - base) <= ESCAPED_BODY_BYTES_MAX) {
-      this.#json.record(batch, offset - base, offset, json);
+      this.#json.record(batch, offset - base, offset, value);
       if (this.#fitsAnAnswer()) return;
       this.#writer.length = 0;
-      this.#json.record(batch, offset - base, offset, false, 'base64');
+      this.#json.record(batch, offset - base, offset, value, 'base64');
       if (this.#fitsAnAnswer()) return;
       this.#writer.length = 0;
     }
@@ -125,6 +151,17 @@ export class JsonFetchAnswer implements FetchAnswer {
     const escaped = Buffer.byteLength(JSON.stringify(textOf(this.#writer.written())));
     return escaped + 2 * ENVELOPE_BYTES <= ESCAPED_BODY_BYTES_MAX;
   }
+}
+
+/** @throws {PayloadCorrupt} when the batch holds no upload where the slot says so */
+function linksOf(records: RecordSpans, urls: ReadonlyMap<number, string>): ReadonlyMap<number, Uint8Array> {
+  const links = new Map<number, Uint8Array>();
+  for (const [position, url] of urls) {
+    const start = position < records.count ? records.valueStart(position) : -1;
+    if (start < 0) throw new PayloadCorrupt(`record ${position} is no upload`);
+    links.set(position, uploadLink(records.data.subarray(start, records.valueEnd(position)), url));
+  }
+  return links;
 }
 
 /** No record takes less as JSON: none of its bytes is left out, and each header adds `["",""]`. */

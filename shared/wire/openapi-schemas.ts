@@ -14,6 +14,7 @@ import {
   RETENTION_FOREVER,
   RETENTION_MS_DEFAULT,
   RETENTION_MS_MIN,
+  UPLOAD_BYTES_MAX,
 } from '../domain/limits.ts';
 import { STATUS } from './problem.ts';
 
@@ -120,7 +121,10 @@ export const SCHEMAS: { [name: string]: Json } = {
             key: { type: ['string', 'null'], description: 'Missing or null: none' },
             keyEncoding: words('utf8', 'base64'),
             value: { description: 'null: a tombstone' },
-            valueEncoding: { ...words('json', 'utf8', 'base64'), description: 'json keeps the text as sent' },
+            valueEncoding: {
+              ...words('json', 'utf8', 'base64', 'upload'),
+              description: 'json keeps the text as sent; the value of an upload is {"uploadId"}',
+            },
             headers: { oneOf: [{ type: 'object', additionalProperties: HEADER_VALUE }, list(HEADER)] },
             partition: PARTITION,
             timestamp: integer(),
@@ -152,6 +156,20 @@ export const SCHEMAS: { [name: string]: Json } = {
     count: integer(1, RECORDS_PER_REQUEST_MAX),
     duplicate: DUPLICATE,
   }),
+  Payload: object(
+    { size: integer(1, UPLOAD_BYTES_MAX), sha256: { type: 'string', pattern: '^[0-9A-Fa-f]{64}$' } },
+    undefined,
+    {
+      additionalProperties: false,
+    },
+  ),
+  Upload: object({
+    uploadId: TEXT,
+    url: { type: 'string', description: 'For one PUT of exactly these bytes' },
+    headers: { type: 'object', additionalProperties: TEXT, description: 'To be sent exactly so' },
+    expiresAt: { ...MS, description: 'Epoch ms by which a record must have named it' },
+    urlExpiresAt: { ...MS, description: 'Epoch ms by which the PUT must have begun' },
+  }),
   Fetched: object({
     topicId: TEXT,
     records: list(
@@ -162,7 +180,10 @@ export const SCHEMAS: { [name: string]: Json } = {
           key: { type: ['string', 'null'] },
           keyEncoding: words('base64'),
           value: ANY,
-          valueEncoding: words('utf8', 'base64'),
+          valueEncoding: {
+            ...words('utf8', 'base64', 'url'),
+            description: 'url: the value was uploaded, and is {"url", "size", "sha256"}',
+          },
           headers: list(HEADER),
           error: object({ code: words('payload_corrupt', 'payload_missing', 'record_too_large') }),
         },

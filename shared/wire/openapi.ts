@@ -23,6 +23,11 @@ const EXAMPLE_RECORD = {
   headers: { source: 'shop' },
 };
 
+const EXAMPLE_PAYLOAD = {
+  size: 1_073_741_824,
+  sha256: '49bc20df15e412a64472421e13fe86ff1c5165e18b2afccf160d4dc19fe68a14',
+};
+
 const json = (schema: string, example?: Json) => ({
   [JSON_TYPE]: { schema: ref('schemas', schema), ...(example !== undefined && { example }) },
 });
@@ -62,7 +67,7 @@ const OPERATIONS: { readonly [route in (typeof ROUTES)[number]['key']]: Operatio
       200: answer('All are stored', json('Stored')),
       207: answer('Some partitions stored theirs, others did not', json('Stored')),
     },
-    refuses: [...APPEND, 'record_too_large'],
+    refuses: ['upload_invalid', ...APPEND, 'record_too_large'],
   },
   'POST /v1/topics/{topic}/partitions/{partition}/records': {
     summary: 'Append one Kafka record batch v2, stored as it is sent',
@@ -70,6 +75,13 @@ const OPERATIONS: { readonly [route in (typeof ROUTES)[number]['key']]: Operatio
     body: { required: true, content: { [RECORD_BATCH_TYPE]: {} } },
     answers: { 200: answer('It is stored', json('StoredBatch')) },
     refuses: [...APPEND, 'partition_not_found'],
+  },
+  'POST /v1/topics/{topic}/uploads': {
+    summary: 'Announce a value that is too large for a request. PUT it to the URL, then produce a record that names it',
+    takes: ['topic'],
+    body: { required: true, content: json('Payload', EXAMPLE_PAYLOAD) },
+    answers: { 201: answer('Where it is to be put', json('Upload')) },
+    refuses: [...BODY, 'topic_not_found', ...STORE, 'outcome_unknown'],
   },
   'GET /v1/topics/{topic}/partitions/{partition}/records': {
     summary: 'Read a partition from an offset on',

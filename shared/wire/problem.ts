@@ -6,6 +6,7 @@ import { PROBLEM_TYPE } from './media-type.ts';
 /** The one table from refusal to HTTP status: it does not build while a code is missing. */
 export const STATUS = {
   invalid_request: 400,
+  upload_invalid: 400,
   not_found: 404,
   topic_not_found: 404,
   partition_not_found: 404,
@@ -21,7 +22,6 @@ export const STATUS = {
   internal: 500,
   payload_missing: 500,
   payload_corrupt: 500,
-  not_implemented: 501,
   unavailable: 503,
   // Not 503: there nothing was stored, here it may have been.
   outcome_unknown: 504,

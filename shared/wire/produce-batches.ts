@@ -1,8 +1,10 @@
 import type { Placement } from '../domain/claim.ts';
 import { InvalidRequest } from '../domain/errors.ts';
 import { partitionOf } from '../domain/partition.ts';
-import type { Batch, ProducedRecord } from '../domain/record.ts';
+import type { Batch, BatchUpload, ProducedRecord } from '../domain/record.ts';
+import type { Payload, UploadReference } from '../domain/upload.ts';
 import { encodeRecordBatch } from './record-batch.ts';
+import { encodeUploadValue } from './upload-value.ts';
 
 /** The records of one request that go to one partition. */
 export interface PartitionShare {
@@ -33,19 +35,34 @@ export function shareOut(
   return shares;
 }
 
+/** The records of a request whose values are uploads; undefined when there are none. */
+export function uploadsOf(records: readonly ProducedRecord[]): UploadReference[] | undefined {
+  const uploads = records.flatMap(({ upload }, index) => (upload === undefined ? [] : { index, uploadId: upload }));
+  return uploads.length > 0 ? uploads : undefined;
+}
+
 /**
  * Encodes each partition's share for storage.
  * @param now epoch ms, the timestamp of records that bring none
+ * @param json every value is known to be a JSON text, an upload or null
+ * @param payloads of the uploads that are values, by upload id
  */
 export function encodeShares(
   shares: ReadonlyMap<number, PartitionShare>,
   now: number,
   json: boolean,
+  payloads: ReadonlyMap<string, Payload>,
 ): Map<number, Batch> {
   const batches = new Map<number, Batch>();
-  for (const [partition, { records }] of shares) {
-    const bytes = encodeRecordBatch(records, now);
-    batches.set(partition, { count: records.length, bytes, json });
+  for (const [partition, { records, indexes }] of shares) {
+    const uploads: BatchUpload[] = [];
+    const stored = records.map((record, position) => {
+      if (record.upload === undefined) return record;
+      uploads.push({ position, index: indexes[position]!, uploadId: record.upload });
+      return { ...record, value: encodeUploadValue(record.upload, payloads.get(record.upload)!) };
+    });
+    const bytes = encodeRecordBatch(stored, now);
+    batches.set(partition, { count: records.length, bytes, json, ...(uploads.length > 0 && { uploads }) });
   }
   return batches;
 }

@@ -23,7 +23,6 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
  * @throws {InvalidRequest} naming every record at fault
  * @throws {RequestTooLarge} with `maxRecords`
  * @throws {RecordTooLarge} naming the first record that is
- * @throws {NotImplemented} for uploaded values
  */
 export function parseProduceBody(
   body: Uint8Array,

@@ -1,6 +1,7 @@
 import { PayloadUnreadable } from '../domain/errors.ts';
 import type { BatchSlot } from '../domain/slot.ts';
 import { baseOf } from '../domain/slot.ts';
+import type { UploadId } from '../domain/upload.ts';
 import type { FetchAnswer, FetchFindings } from './fetch-answer.ts';
 import { ANSWER_BODY_BYTES_MAX, type ApiAnswer } from './http-answer.ts';
 import { RECORD_BATCH_TYPE } from './media-type.ts';
@@ -27,6 +28,11 @@ export class RawFetchAnswer implements FetchAnswer {
 
   isFull(): boolean {
     return this.#count >= this.#maxRecords;
+  }
+
+  /** An upload's value comes as it is stored. */
+  uploadsToLink(): readonly [number, UploadId][] {
+    return [];
   }
 
   /** @throws {PayloadUnreadable} when the first batch cannot be read: bytes have no place to say so */

@@ -1,4 +1,3 @@
-import { NotImplemented } from '../domain/errors.ts';
 import type { Header, ProducedRecord } from '../domain/record.ts';
 import { decodeBase64 } from './base64.ts';
 import { hasLoneSurrogateEscape } from './json-text.ts';
@@ -21,14 +20,14 @@ const NO_HEADERS: readonly Header[] = [];
  * @param sent what `JSON.parse` made of it
  * @param source the request's text, in which it is record `index`
  * @throws {FieldFault} naming the field
- * @throws {NotImplemented} for an uploaded value
  */
 export function parseRecord(sent: unknown, source: RecordText, index: number): ParsedRecord {
   if (!isObject(sent)) throw new FieldFault('record', `must be an object, not ${quoted(sent)}`);
   for (const name in sent) {
     if (!isField(name)) throw new FieldFault(quoted(name), 'is not a field of a record');
   }
-  const value = valueFrom(sent, source, index);
+  const upload = sent.valueEncoding === 'upload' ? uploadOf(sent.value) : undefined;
+  const value = upload === undefined ? valueFrom(sent, source, index) : null;
   const record: { -readonly [Field in keyof ProducedRecord]: ProducedRecord[Field] } = {
     key: keyOf(sent, source, index),
     value,
@@ -36,6 +35,7 @@ export function parseRecord(sent: unknown, source: RecordText, index: number): P
   };
   if (sent.timestamp !== undefined) record.timestamp = integer(sent.timestamp, 'timestamp');
   if (sent.partition !== undefined) record.partition = integer(sent.partition, 'partition');
+  if (upload !== undefined) record.upload = upload;
   return { record, json: value === null || sent.valueEncoding === undefined || sent.valueEncoding === 'json' };
 }
 
@@ -56,9 +56,8 @@ function isField(name: string): boolean {
 
 function valueFrom(sent: Fields, source: RecordText, index: number): Uint8Array | null {
   const { value, valueEncoding = 'json' } = sent;
-  if (valueEncoding === 'upload') throw new NotImplemented("valueEncoding 'upload' is not there yet");
   if (valueEncoding !== 'json' && valueEncoding !== 'utf8' && valueEncoding !== 'base64') {
-    throw new FieldFault('valueEncoding', `must be json, utf8 or base64, not ${quoted(valueEncoding)}`);
+    throw new FieldFault('valueEncoding', `must be json, utf8, base64 or upload, not ${quoted(valueEncoding)}`);
   }
   if (value === undefined) throw new FieldFault('value', 'is missing; null is a tombstone');
   if (value === null) return null;
@@ -66,6 +65,12 @@ function valueFrom(sent: Fields, source: RecordText, index: number): Uint8Array 
   const text = source.value(index);
   if (source.encoding === 'utf8' && hasLoneSurrogateEscape(text)) throw loneSurrogate('value');
   return text;
+}
+
+/** The id of an upload, as it was given: whether there is such a one is not known here. */
+function uploadOf(value: unknown): string {
+  if (isObject(value) && Object.keys(value).length === 1 && typeof value.uploadId === 'string') return value.uploadId;
+  throw new FieldFault('value', `must be {"uploadId": "…"} when it is an upload, not ${quoted(value)}`);
 }
 
 function keyOf(sent: Fields, source: RecordText, index: number): Uint8Array | null {

@@ -14,10 +14,11 @@ const [OFFSET, TIMESTAMP, KEY, VALUE, HEADERS, END] = pieces(
   ',"headers":[',
   ']}',
 );
-const [KEY_BASE64, VALUE_UTF8, VALUE_BASE64] = pieces(
+const [KEY_BASE64, VALUE_UTF8, VALUE_BASE64, VALUE_URL] = pieces(
   ',"keyEncoding":"base64"',
   ',"valueEncoding":"utf8"',
   ',"valueEncoding":"base64"',
+  ',"valueEncoding":"url"',
 );
 const [NULL, OPEN, COMMA, CLOSE, OPEN_BASE64, CLOSE_OBJECT] = pieces('null', '[', ',', ']', '{"base64":', '}');
 const [ERROR, CLOSE_ERROR] = pieces(',"error":{"code":', '}}');
@@ -33,10 +34,10 @@ export class RecordJson {
   }
 
   /**
-   * @param json the value is known to be a JSON text or null
+   * @param value what is known of the value: that it is a JSON text or null; or, of an upload, what to show in its place
    * @param force everything that may be base64 is
    */
-  record(batch: RecordSpans, i: number, offset: number, json: boolean, force?: 'base64'): void {
+  record(batch: RecordSpans, i: number, offset: number, value: boolean | Uint8Array, force?: 'base64'): void {
     const writer = this.#writer;
     writer.piece(OFFSET);
     writer.integer(offset);
@@ -46,7 +47,12 @@ export class RecordJson {
     if (batch.keyStart(i) < 0) writer.piece(NULL);
     else if (!this.#text(batch.data, batch.keyStart(i), batch.keyEnd(i), force)) writer.piece(KEY_BASE64);
     writer.piece(VALUE);
-    this.#value(batch.data, batch.valueStart(i), batch.valueEnd(i), json, force ?? this.#values);
+    if (typeof value === 'boolean') {
+      this.#value(batch.data, batch.valueStart(i), batch.valueEnd(i), value && !force, force ?? this.#values);
+    } else {
+      writer.copy(value, 0, value.length);
+      writer.piece(VALUE_URL);
+    }
     writer.piece(HEADERS);
     this.#headers(batch.data, batch.headers(i), force);
     writer.piece(END);

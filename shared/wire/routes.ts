@@ -13,6 +13,7 @@ const route = (key: string, fn: ApiFunction): Route => ({ key, function: fn });
 export const ROUTES = [
   route('POST /v1/topics/{topic}/records', 'produce'),
   route('POST /v1/topics/{topic}/partitions/{partition}/records', 'produce'),
+  route('POST /v1/topics/{topic}/uploads', 'produce'),
   route('GET /v1/topics/{topic}/partitions/{partition}/records', 'fetch'),
   route('GET /v1/topics', 'topics'),
   route('PUT /v1/topics/{topic}', 'topics'),

@@ -8,6 +8,7 @@ import {
 } from '../domain/limits.ts';
 import { type ApiRequest, mediaTypeOf } from './http-request.ts';
 import { parseInstant } from './instant.ts';
+import { jsonObjectOf } from './json-body.ts';
 import { JSON_TYPE } from './media-type.ts';
 import { parseNextToken } from './next-token.ts';
 import { parseChoice, parseInteger, parseQuery } from './query.ts';
@@ -22,7 +23,7 @@ export interface TopicSettings {
 export function parseTopicSettings(request: ApiRequest): TopicSettings {
   parseQuery(request.rawQuery, []);
   mediaTypeOf(request, [JSON_TYPE]);
-  const { partitions, retentionMs, ...unknown } = objectOf(request.readBody());
+  const { partitions, retentionMs, ...unknown } = jsonObjectOf(request.readBody());
   const [field] = Object.keys(unknown);
   if (field !== undefined) throw new InvalidRequest(`A topic has no field '${field.slice(0, 64)}'`, { field });
   if (partitions !== undefined && !isIntegerFrom(partitions, 1, PARTITIONS_MAX)) {
@@ -60,21 +61,6 @@ export function parseOffsetsAt(request: ApiRequest): 'earliest' | 'latest' | num
     throw new InvalidRequest("'at' is required: earliest, latest or a time as in RFC 3339", { parameter: 'at' });
   }
   return at === 'earliest' || at === 'latest' ? at : parseInstant(at, 'at');
-}
-
-function objectOf(body: Uint8Array): Record<string, unknown> {
-  if (body.length === 0) return {};
-  const value = parseJson(body);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  throw new InvalidRequest('The body must be a JSON object');
-}
-
-function parseJson(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    throw new InvalidRequest('The body is not valid JSON in UTF-8');
-  }
 }
 
 function isIntegerFrom(value: unknown, min: number, max = Number.MAX_SAFE_INTEGER): value is number {

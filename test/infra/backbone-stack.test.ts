@@ -98,7 +98,7 @@ it('prints its URL and the first three commands, signed', () => {
 });
 
 it('consists of so many resources', () => {
-  expect(Object.keys(resourcesOf(template))).toHaveLength(63);
+  expect(Object.keys(resourcesOf(template))).toHaveLength(65);
 });
 
 it('passes the AwsSolutions rules of cdk-nag, with two rules argued away', () => {

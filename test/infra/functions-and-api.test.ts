@@ -70,7 +70,8 @@ describe('functions', () => {
       produce: {
         Log: ['dynamodb:GetItem', 'dynamodb:PutItem'],
         State: ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem'],
-        'Bucket objects': ['s3:PutObject'],
+        Bucket: ['s3:ListBucket'],
+        'Bucket objects': ['s3:GetObject', 's3:PutObject'],
         ProduceLogs: ownLog,
       },
       fetch: {
@@ -87,7 +88,7 @@ describe('functions', () => {
       },
       dispatch: {
         Log: ['dynamodb:GetItem', 'dynamodb:PutItem'],
-        State: ['dynamodb:GetItem'],
+        State: ['dynamodb:DeleteItem', 'dynamodb:GetItem'],
         'Bucket objects': ['s3:DeleteObject'],
         'Log stream': ['DescribeStream', 'GetRecords', 'GetShardIterator', 'ListStreams'].map(
           (verb) => `dynamodb:${verb}`,

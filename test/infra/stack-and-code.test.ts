@@ -17,6 +17,7 @@ import { send } from '../support/gateway-call.ts';
 import { append, makeTopic } from '../support/log-bench.ts';
 import { allowedActions, resourcesOf, synthesise } from '../support/synthesise.ts';
 import { clientsThatTell } from '../support/telling-clients.ts';
+import { upload } from '../support/upload.ts';
 
 // The stack and the code that runs on it, each held against the other.
 const { template } = synthesise();
@@ -83,6 +84,10 @@ it('allows each function what it does, and nothing that it never does', async ()
   for (let times = 0; times < 2; times++) {
     await call('POST', '/v1/topics/orders/records', large, { 'idempotency-key': 'once' });
   }
+  const post = (target: string, body: object) => send(handlers, 'POST', target, { body });
+  const uploadId = await upload({ post }, '/v1/topics/orders', Buffer.from('payload'));
+  const uploaded = { records: [{ value: { uploadId }, valueEncoding: 'upload', partition: 1 }] };
+  await call('POST', '/v1/topics/orders/records', uploaded);
   await call('GET', '/v1/topics/orders/partitions/1/records?offset=earliest');
   await abandon(1);
   await call('GET', '/v1/topics/orders/partitions');
@@ -109,6 +114,9 @@ it('allows the functions in the background what they do, and nothing that they n
     const { id: topicId } = await host.backbone.topics.get('orders');
     const intent = { dynamodb: { Keys: { log: { S: `${topicId}.0#spill` }, last: { N: '7' } } }, eventName: 'REMOVE' };
     await dispatch.handler(streamEvent([intent as never]), CONTEXT);
+    const uploadId = 'A'.repeat(26);
+    const watch = { dynamodb: { Keys: { log: { S: `${topicId}#upload.${uploadId}` }, last: { N: '0' } } } };
+    await dispatch.handler(streamEvent([{ ...watch, eventName: 'REMOVE' } as never]), CONTEXT);
     await dispatch.handler(streamEvent([intent as never]), { getRemainingTimeInMillis: () => 0 });
     const unreadable = queueEvent([{ MessageId: 'm', ReceiptHandle: 'r', Body: '{}' }], 'arn');
     await dispatch.handler(unreadable, CONTEXT);
@@ -132,7 +140,7 @@ type Used = Record<ApiFunction, Set<string>>;
 
 /** What happens only when a condition fails and the store does not tell who was there, or what is never called. */
 const RARE: Record<ApiFunction, string[]> = {
-  produce: ['Log dynamodb:GetItem'],
+  produce: ['Log dynamodb:GetItem', 'Bucket s3:ListBucket'],
   // The right to list makes S3 say "not found" instead of "denied"; nothing is ever listed.
   fetch: ['Log dynamodb:GetItem', 'Bucket s3:ListBucket'],
   topics: ['Log dynamodb:GetItem'],

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { FILL_DEADLINE_MS, SETTLE_AFTER_MS, SPILLED_FILL_DEADLINE_MS } from '../../shared/domain/limits.ts';
+import { FILL_DEADLINE_MS, SETTLE_AFTER_MS, SLOW_FILL_DEADLINE_MS } from '../../shared/domain/limits.ts';
 import { encodeRecordBatch } from '../../shared/wire/record-batch.ts';
 import type { Reply } from '../support/gateway-call.ts';
 import { HandClock } from '../support/log-bench.ts';
@@ -217,7 +217,7 @@ describe('another request with a key that was used', () => {
 describe('a request whose first call is still running', () => {
   it.each([
     ['of a batch in its slot', 'PutItem', '"batch"', 'x', FILL_DEADLINE_MS],
-    ['of a batch that goes to S3', 'PutObject', '', undefined, SPILLED_FILL_DEADLINE_MS],
+    ['of a batch that goes to S3', 'PutObject', '', undefined, SLOW_FILL_DEADLINE_MS],
   ])('%s is told to wait, and gets the answer afterwards', async (_, operation, naming, value, deadlineMs) => {
     const topic = await bench.newTopic();
     const records = [{ value: value ?? incompressible(3_000) }];

@@ -2,7 +2,7 @@ import { PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { queueEvent, streamEvent } from '../../local/events.ts';
-import { INTENT_LIFE_MS, SPILLED_SETTLE_AFTER_MS, WAKE_PAUSE_S, WAKE_PAUSE_S_MAX } from '../../shared/domain/limits.ts';
+import { INTENT_LIFE_MS, SLOW_SETTLE_AFTER_MS, WAKE_PAUSE_S, WAKE_PAUSE_S_MAX } from '../../shared/domain/limits.ts';
 import type { Reservation } from '../../shared/domain/slot.ts';
 import type { PartitionId } from '../../shared/domain/topic.ts';
 import { deleteTopic, putTopic } from '../../shared/operations/topics.ts';
@@ -41,7 +41,7 @@ async function abandonUpload(count = 3, at: PartitionId = partition): Promise<Re
   const reservation = await backbone.heads.reserve(
     at,
     backbone.newReservationId(),
-    { count, time, expiresAt: 0, settleMs: SPILLED_SETTLE_AFTER_MS },
+    { count, time, expiresAt: 0, settleMs: SLOW_SETTLE_AFTER_MS },
     () => false,
   );
   const { last } = reservation!;
@@ -117,9 +117,9 @@ describe('the payload of an upload that was abandoned', () => {
   it('goes when a reader has voided the slot before', async () => {
     await abandonUpload();
     await append(host, 'orders', 'later');
-    bench.clock.pass(SPILLED_SETTLE_AFTER_MS + 1);
+    bench.clock.pass(SLOW_SETTLE_AFTER_MS + 1);
     expect((await read(host, 'orders', 0)).got).toEqual(['later@3..3']);
-    await expire(INTENT_LIFE_MS - SPILLED_SETTLE_AFTER_MS + 2_000);
+    await expire(INTENT_LIFE_MS - SLOW_SETTLE_AFTER_MS + 2_000);
     await bench.follow();
     expect(await bench.objects()).toEqual([]);
   });

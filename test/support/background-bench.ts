@@ -10,6 +10,7 @@ import type { Observation } from '../../shared/domain/observation.ts';
 import type { Env } from '../../shared/env.ts';
 import type { SweepPorts } from '../../shared/operations/sweep.ts';
 import { Spill } from '../../shared/store/spill.ts';
+import { UploadObjects } from '../../shared/store/upload-objects.ts';
 import { WakeQueue } from '../../shared/store/wake-queue.ts';
 import { FaultHandler } from './fault-handler.ts';
 import { type LogBench, openLogBench } from './log-bench.ts';
@@ -72,6 +73,7 @@ export async function openBackgroundBench(options: Partial<Env> = {}): Promise<B
     const handler = dispatchHandler(() => ({
       ...openTables(dynamodb, bench.tables, tell, bench.clock),
       spill: new Spill(s3, bucket),
+      uploadObjects: new UploadObjects(s3, bucket),
       wakeQueue: new WakeQueue(sqs, QueueUrl!),
     }));
     return { handler, faults, seen };

@@ -10,7 +10,11 @@ interface Input {
 }
 
 /** Calls whose right has another name. */
-const RIGHT_OF: Readonly<Record<string, string>> = { DeleteObjects: 'DeleteObject', SendMessageBatch: 'SendMessage' };
+const RIGHT_OF: Readonly<Record<string, string>> = {
+  DeleteObjects: 'DeleteObject',
+  HeadObject: 'GetObject',
+  SendMessageBatch: 'SendMessage',
+};
 
 /** Clients whose calls are noted in `used` as `resource service:action`, as IAM would judge them. */
 export function clientsThatTell({ aws, logTable }: EmbeddedTables, used: Set<string>) {

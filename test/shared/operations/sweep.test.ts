@@ -43,6 +43,7 @@ function purgeOf(slots: number, deleting: (lasts: readonly number[], call: numbe
         return over;
       },
     },
+    uploads: { list: async () => ({ items: [] }), unwatch: async () => [] },
     lease: { take: async () => true, renew: async () => true, release: () => note('release') },
     clock: { now: () => now },
     random: () => 0.5,

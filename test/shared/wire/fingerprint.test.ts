@@ -28,6 +28,8 @@ describe('a fingerprint', () => {
       record({ key: bytes('') }),
       record({ value: null }),
       record({ value: bytes('') }),
+      record({ value: null, upload: 'v' }),
+      record({ value: null, upload: 'w' }),
       record({ partition: 0 }),
       record({ partition: 1 }),
       record({ timestamp: 0 }),

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type BackboneError, InvalidRequest, NotImplemented } from '../../../shared/domain/errors.ts';
+import { type BackboneError, InvalidRequest } from '../../../shared/domain/errors.ts';
 import { RECORD_BYTES_MAX } from '../../../shared/domain/limits.ts';
 import type { ProducedRecord } from '../../../shared/domain/record.ts';
 import { parseProduceBody } from '../../../shared/wire/produce-request.ts';
@@ -261,8 +261,13 @@ describe('a request', () => {
     expect(refusal(`{"records":[{"value":1,"partition":"${'x'.repeat(10_000)}"}]}`).message.length).toBeLessThan(200);
   });
 
-  it('with an uploaded value is not there yet', () => {
-    expect(refusal('{"records":[{"value":{"uploadId":"a"},"valueEncoding":"upload"}]}')).toBeInstanceOf(NotImplemented);
+  it('with an uploaded value takes its id as it is, and no other form of it', () => {
+    const [record] = parse('{"records":[{"value":{"uploadId":"../a"},"valueEncoding":"upload","key":"k"}]}').records;
+    expect(record).toMatchObject({ upload: '../a', value: null });
+    for (const value of ['null', '"a"', '{}', '{"uploadId":null}', '{"uploadId":"a","size":1}', '["a"]']) {
+      const body = `{"records":[{"value":${value},"valueEncoding":"upload"}]}`;
+      expect(refusal(body)).toMatchObject({ code: 'invalid_request', data: { field: 'value' } });
+    }
   });
 
   it('never fails otherwise, whatever JSON it is', () => {
