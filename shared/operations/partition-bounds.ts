@@ -20,29 +20,34 @@ export interface PartitionBounds {
  * proves is stored, so the next one begins there.
  *
  * @param deadline epoch ms
+ * @param toBeKept no later answer may tell a lower high watermark. Slots and voids by which this one is proven expire, and
+ *   what was reserved since may make a gap of them that nobody remembers: so `settled` is moved there before it is told
  * @returns undefined when the partition has no head: its topic is gone
- * @throws {Unavailable} the walk did not reach the end in time, or could not put a void; what it proved is kept, so a
- *   repeat gets further
+ * @throws {Unavailable} the walk did not reach the end in time, or what it found could not be kept; a repeat gets further
  */
 export async function findBounds(
   ports: WalkPorts,
   topic: Topic,
   partition: number,
   deadline: number,
+  toBeKept = false,
 ): Promise<PartitionBounds | undefined> {
-  const head = await ports.heads.read({ topicId: topic.id, partition });
+  const id = { topicId: topic.id, partition };
+  const head = await ports.heads.read(id);
   if (head === undefined) return undefined;
   const logStart = await findLogStart(ports, topic, partition, head, deadline);
   // What is expired is settled, and so is what is older than any write can be late.
   const settled = await findLongSettled(ports, topic, partition, Math.max(head.settled, logStart), head.next);
   const walk = new Walk(ports, topic, partition, { from: settled, head, provenFrom: head.settled, logStart });
   await walk.run({ limit: SLOTS_PER_QUERY_MAX, outline: true, deadline }, (slot) => slot.last + 1);
-  await walk.advance();
+  const isKept = await walk.advance(toBeKept ? 1 : undefined);
   if (walk.position < head.next && ports.clock.now() >= deadline) {
     throw new Unavailable(`Partition ${partition} of '${topic.name}' has too much to look at in one call`);
   }
-  // Where a void has expired meanwhile, an earlier answer told more: the high watermark never goes back.
-  if (walk.voidFailed) throw new Unavailable(`Partition ${partition} of '${topic.name}' could not be settled`);
+  // Not by this walk perhaps, but by another that was faster and got at least as far.
+  if (toBeKept && !isKept && ((await ports.heads.read(id))?.settled ?? 0) < walk.position) {
+    throw new Unavailable(`How far partition ${partition} of '${topic.name}' is settled could not be stored`);
+  }
   return {
     partition,
     logStartOffset: walk.logStart,

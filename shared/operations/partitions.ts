@@ -15,11 +15,11 @@ export interface PartitionOffset {
 
 type Ports = WalkPorts & { readonly topics: TopicCache };
 
-/** The bounds of every partition, exact. @throws {TopicNotFound | Throttled | Unavailable} */
+/** The bounds of every partition, exact. A high watermark never goes back. @throws {TopicNotFound | Throttled | Unavailable} */
 export async function describePartitions(ports: Ports, name: string): Promise<PartitionBounds[]> {
   const topic = await ports.topics.fresh(name);
   const deadline = ports.clock.now() + WALK_BUDGET_MS;
-  return actOnAll(partitionsOf(topic), (partition) => boundsOf(ports, topic, partition, deadline));
+  return actOnAll(partitionsOf(topic), (partition) => boundsOf(ports, topic, partition, deadline, true));
 }
 
 /**
@@ -74,8 +74,14 @@ async function findTime(
   return found ?? highWatermark;
 }
 
-async function boundsOf(ports: Ports, topic: Topic, partition: number, deadline: number): Promise<PartitionBounds> {
-  const bounds = await findBounds(ports, topic, partition, deadline);
+async function boundsOf(
+  ports: Ports,
+  topic: Topic,
+  partition: number,
+  deadline: number,
+  toBeKept = false,
+): Promise<PartitionBounds> {
+  const bounds = await findBounds(ports, topic, partition, deadline, toBeKept);
   if (bounds === undefined) throw new TopicNotFound(topic.name);
   return bounds;
 }

@@ -69,8 +69,6 @@ export class Walk {
   head: HeadView | undefined;
   /** The walk looked for the head and there is none: the topic is gone. */
   headMissing = false;
-  /** The walk ended where a void was due that could not be put: an earlier one may have got further. */
-  voidFailed = false;
 
   readonly #ports: WalkPorts;
   readonly #topic: Topic;
@@ -130,17 +128,22 @@ export class Walk {
     }
   }
 
-  /** Moves the head's `settled` and log start to what this walk has proven, when that is worth a write. Best effort. */
-  async advance(): Promise<void> {
+  /**
+   * Moves the head's `settled` and log start to what this walk has proven, when that gains enough to be worth a write.
+   *
+   * @returns whether it is stored. Never mind, unless it was told to somebody
+   */
+  async advance(gainMin = SETTLED_AFTER_WALK_OFFSETS): Promise<boolean> {
     const { head, position, logStart } = this;
-    if (head === undefined || this.#provenFrom > head.settled) return;
+    if (head === undefined || this.#provenFrom > head.settled || position < head.settled) return false;
     const gained = Math.max(position - head.settled, logStart - head.logStart);
-    if (position < head.settled || gained < SETTLED_AFTER_WALK_OFFSETS) return;
+    if (gained < gainMin) return gained <= 0;
     const proven = { from: this.#provenFrom, to: position, ...(logStart > head.logStart ? { logStart } : {}) };
     try {
-      await this.#ports.heads.advance(this.#partition, proven);
+      return await this.#ports.heads.advance(this.#partition, proven);
     } catch (error) {
       if (!(error instanceof WriteFailed)) throw error;
+      return false;
     }
   }
 
@@ -210,9 +213,8 @@ export class Walk {
       return 'again';
     } catch (error) {
       // A void that may or may not stand proves nothing: the walk answers what it has, a later one looks again.
-      if (!(error instanceof WriteFailed)) throw error;
-      this.voidFailed = true;
-      return 'stop';
+      if (error instanceof WriteFailed) return 'stop';
+      throw error;
     } finally {
       if (count > 0) this.#ports.observe({ kind: 'slots_voided', log: this.log, count });
     }
