@@ -45,10 +45,11 @@ function checkBounds(bounds: readonly BoundsCall[], byLog: ReadonlyMap<string, r
   const perLog = new Map<string, BoundsCall[]>();
   for (const call of bounds) perLog.set(logOf(call), [...(perLog.get(logOf(call)) ?? []), call]);
   for (const [log, calls] of perLog) {
-    const ended = calls.toSorted((a, b) => a.end - b.end);
+    const promised = calls.filter((call) => call.of === 'partitions');
     for (const later of calls) {
-      const highest = Math.max(...ended.filter(({ end }) => end < later.begin).map((earlier) => earlier.highWatermark));
-      if (later.highWatermark < highest) {
+      const earlier = promised.filter(({ end }) => end < later.begin);
+      const highest = Math.max(...earlier.map((call) => call.highWatermark));
+      if (later.of === 'partitions' && later.highWatermark < highest) {
         found.push({
           kind: 'watermark went back',
           what: `${log}: from ${highest} to ${later.highWatermark} at ${later.end}`,

@@ -92,15 +92,13 @@ export class Reader {
 
   /** Where a new reader begins: at the end as it is told. */
   async #join(host: Host): Promise<boolean> {
-    const offsets = await this.#run.bounds(this.#topic, host, async () => {
-      const found = await findOffsets(host.backbone, this.#topic, 'latest');
-      return found.map(({ partition, offset }) => ({
-        partition,
-        logStartOffset: 0,
-        highWatermark: offset,
-        logEndOffset: offset,
-      }));
-    });
+    const find = async (topic: string) => {
+      const found = await findOffsets(host.backbone, topic, 'latest');
+      return found.map(({ partition, offset }) => {
+        return { partition, logStartOffset: 0, highWatermark: offset, logEndOffset: offset };
+      });
+    };
+    const offsets = await this.#run.bounds(this.#topic, host, find, 'latest');
     this.#position = offsets?.[this.#partition]?.highWatermark;
     return this.#position !== undefined;
   }

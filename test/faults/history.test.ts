@@ -25,6 +25,7 @@ function read(from: number, to: number, records: readonly string[], more: Partia
   return { reader: 'r', ...LOG, from, to, begin: 100, end: 110, records: given, ...more };
 }
 const bounds = (begin: number, highWatermark: number, logStart = 0): BoundsCall => ({
+  of: 'partitions',
   ...LOG,
   begin,
   end: begin + 1,
@@ -161,6 +162,7 @@ describe('bounds', () => {
   it('have a watermark that never goes back', () => {
     expect(kinds({ bounds: [bounds(0, 5), bounds(10, 4)] })).toEqual(['watermark went back']);
     expect(kinds({ bounds: [bounds(0, 5), bounds(1, 4)] })).toEqual([]);
+    expect(kinds({ bounds: [bounds(0, 5), { ...bounds(10, 4), of: 'latest' }] })).toEqual([]);
   });
 
   it('have a watermark below which nothing comes any more (C13)', () => {

@@ -45,8 +45,9 @@ export interface ReadCall {
   readonly records: readonly { readonly offset: number; readonly record: string }[];
 }
 
-/** One answer of `GET …/partitions`, or one offset that was handed out as the latest. */
+/** One partition in an answer of `GET …/partitions`, or an offset that was handed out as the latest. */
 export interface BoundsCall {
+  readonly of: 'partitions' | 'latest';
   readonly topicId: string;
   readonly partition: number;
   readonly begin: number;

@@ -162,7 +162,7 @@ export class HttpCallers {
     if (answer === undefined) return [];
     const end = performance.now();
     for (const { partition, logStartOffset: logStart, highWatermark } of answer.partitions) {
-      this.bounds.push({ topicId: TOPIC, partition, begin, end, logStart, highWatermark });
+      this.bounds.push({ of: 'partitions', topicId: TOPIC, partition, begin, end, logStart, highWatermark });
     }
     return answer.partitions;
   }

@@ -13,7 +13,7 @@ import { checkHistory } from './check-history.ts';
 import { askBounds, boundsWithTopic, Reader } from './consumers.ts';
 import type { Situation } from './coverage.ts';
 import { type Environment, environmentOf, skewOf } from './environments.ts';
-import type { History, Violation } from './history.ts';
+import type { BoundsCall, History, Violation } from './history.ts';
 import { crowd, produce } from './producers.ts';
 import { codeOf, Recorder } from './recorder.ts';
 import type { Host } from './simulator/host.ts';
@@ -146,6 +146,7 @@ export class Run {
     topic: string,
     host: Host,
     ask: (topic: string) => Promise<readonly PartitionBounds[]>,
+    of: BoundsCall['of'] = 'partitions',
   ): Promise<readonly PartitionBounds[] | undefined> {
     const begin = this.world.now;
     const told = await this.world.call(host, () => boundsWithTopic(host, topic, ask));
@@ -157,7 +158,7 @@ export class Run {
     const { topicId, bounds } = told.answer;
     if (topicId === undefined) return undefined;
     for (const { partition, logStartOffset, highWatermark } of bounds) {
-      const call = { topicId, partition, begin, end: this.world.now };
+      const call = { of, topicId, partition, begin, end: this.world.now };
       this.recorder.bounds.push({ ...call, logStart: logStartOffset, highWatermark });
     }
     return bounds;
