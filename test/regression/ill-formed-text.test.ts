@@ -52,3 +52,13 @@ it('takes U+FFFD that was sent as such, and any other text, whatever length a pr
     expect(page.json<{ records: { key: string }[] }>().records[0]!.key).toBe(key);
   }
 });
+
+it.each([
+  ['PUT', '/v1/topics/marked', 'application/json', '{"partitions":1}'],
+  ['POST', '/v1/topics/orders/records', 'application/json', '{"records":[{"value":1}]}'],
+  ['POST', '/v1/topics/orders/records', 'application/x-ndjson', '1\n'],
+])('a byte order mark before JSON is refused alike: %s %s, %s', async (method, target, type, text) => {
+  const send = (body: string) => api.send(method, target, { body, headers: { 'content-type': type } });
+  expect((await send(`\ufeff${text}`)).json()).toMatchObject({ status: 400, code: 'invalid_request' });
+  expect((await send(text)).status).toBeLessThan(300);
+});
