@@ -9,6 +9,7 @@ import { createBackboneTables } from '../local/aws/tables.ts';
 import type { Answer } from '../local/gateway-answer.ts';
 import { type RoutedEvent, toEvent } from '../local/gateway-event.ts';
 import { invoke } from '../local/invocation.ts';
+import type { Clock } from '../shared/domain/clock.ts';
 import type { ApiFunction } from '../shared/wire/routes.ts';
 import { orderEvents } from './event.ts';
 import { Meter } from './meter.ts';
@@ -36,17 +37,21 @@ export interface BenchBackbone {
 export const TABLES = { logTable: 'log', stateTable: 'state' };
 const TIMEOUT_MS = 30_000;
 
-/** The backbone in memory, without a gateway's socket, its clients metered. */
+/**
+ * The backbone in memory, without a gateway's socket, its clients metered. Its clock stands still: no deadline passes and
+ * no cached copy grows old, so that what is counted does not depend on how fast the machine is.
+ */
 export async function openBenchBackbone(): Promise<BenchBackbone> {
   const aws = await openEmbeddedAws();
   const dynamodb = new DynamoDBClient(aws.clientConfig());
   await createBackboneTables(dynamodb, TABLES);
   const meter = new Meter();
   meter.watch(dynamodb);
+  const openedAt = Date.now();
   return {
     dynamodb,
     meter,
-    container: () => containerOf(dynamodb),
+    container: () => containerOf(dynamodb, { now: () => openedAt }),
     async close() {
       dynamodb.destroy();
       await aws.close();
@@ -55,8 +60,8 @@ export async function openBenchBackbone(): Promise<BenchBackbone> {
 }
 
 /** The functions over a client, called as the gateway does. */
-export function containerOf(dynamodb: DynamoDBClient): Container {
-  const handlers = handlersOver(dynamodb);
+export function containerOf(dynamodb: DynamoDBClient, host?: Clock): Container {
+  const handlers = handlersOver(dynamodb, host);
   const { signal } = new AbortController();
   return async (sent) => {
     const { route, event } = gatewayEvent(sent);
@@ -67,8 +72,8 @@ export function containerOf(dynamodb: DynamoDBClient): Container {
 }
 
 /** The functions over a client, as they are deployed. */
-export function handlersOver(dynamodb: DynamoDBClient) {
-  const backbone = openBackbone({ dynamodb }, TABLES);
+export function handlersOver(dynamodb: DynamoDBClient, host: Clock = Date) {
+  const backbone = openBackbone({ dynamodb }, TABLES, () => {}, host);
   return {
     produce: produceHandler(backbone),
     fetch: fetchHandler(backbone),
