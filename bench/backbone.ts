@@ -10,6 +10,7 @@ import { createBackboneTables } from '../local/aws/tables.ts';
 import type { Answer } from '../local/gateway-answer.ts';
 import { type RoutedEvent, toEvent } from '../local/gateway-event.ts';
 import { invoke } from '../local/invocation.ts';
+import type { Clock } from '../shared/domain/clock.ts';
 import { SPILL_ABOVE_BYTES_DEFAULT } from '../shared/domain/limits.ts';
 import type { ApiFunction } from '../shared/wire/routes.ts';
 import { orderEvents } from './event.ts';
@@ -39,17 +40,21 @@ export const TABLES = { logTable: 'log', stateTable: 'state' };
 const ENVIRONMENT = { ...TABLES, bucket: 'payloads', spillAboveBytes: SPILL_ABOVE_BYTES_DEFAULT };
 const TIMEOUT_MS = 30_000;
 
-/** The backbone in memory, without a gateway's socket, its clients metered. */
+/**
+ * The backbone in memory, without a gateway's socket, its clients metered. Its clock stands still: no deadline passes and
+ * no cached copy grows old, so that what is counted does not depend on how fast the machine is.
+ */
 export async function openBenchBackbone(): Promise<BenchBackbone> {
   const aws = await openEmbeddedAws();
   const dynamodb = new DynamoDBClient(aws.clientConfig());
   await createBackboneTables(dynamodb, TABLES);
   const meter = new Meter();
   meter.watch(dynamodb);
+  const openedAt = Date.now();
   return {
     dynamodb,
     meter,
-    container: () => containerOf(dynamodb),
+    container: () => containerOf(dynamodb, { now: () => openedAt }),
     async close() {
       dynamodb.destroy();
       await aws.close();
@@ -58,8 +63,8 @@ export async function openBenchBackbone(): Promise<BenchBackbone> {
 }
 
 /** The functions over a client, called as the gateway does. */
-export function containerOf(dynamodb: DynamoDBClient): Container {
-  const handlers = handlersOver(dynamodb);
+export function containerOf(dynamodb: DynamoDBClient, host?: Clock): Container {
+  const handlers = handlersOver(dynamodb, host);
   const { signal } = new AbortController();
   return async (sent) => {
     const { route, event } = gatewayEvent(sent);
@@ -70,11 +75,11 @@ export function containerOf(dynamodb: DynamoDBClient): Container {
 }
 
 /** The functions over a client, as they are deployed. */
-export function handlersOver(dynamodb: DynamoDBClient) {
+export function handlersOver(dynamodb: DynamoDBClient, host: Clock = Date) {
   // The same network and the same credentials; the host's name is of no account to an engine in this process.
   const { region, credentials, requestHandler } = dynamodb.config;
   const s3 = new S3Client({ region, credentials, requestHandler, endpoint: 'http://127.0.0.1' });
-  const backbone = openBackbone({ dynamodb, s3 }, ENVIRONMENT);
+  const backbone = openBackbone({ dynamodb, s3 }, ENVIRONMENT, () => {}, host);
   return {
     produce: produceHandler(backbone),
     fetch: fetchHandler(backbone),

@@ -7,7 +7,7 @@ import { RECORD_BATCH_TYPE } from '../shared/wire/media-type.ts';
 import { fetchRecords, gatewayEvent, handlersOver, produceOrders, putTopic, type Sent } from './backbone.ts';
 import { answerParent } from './child.ts';
 import { deafClient, type Recording, record, silentClient } from './replay.ts';
-import { median } from './section.ts';
+import { lowerQuartile } from './section.ts';
 
 /*
  * Runs in a process of its own, whose output goes nowhere: the functions write their access log as they do in Lambda.
@@ -108,15 +108,15 @@ const rawProduce = (body: Buffer): Sent => ({
 
 async function measure({ path, records, works }: Path): Promise<HandlerRow> {
   const [floor, handler, withSdk] = await inTurns(works);
-  const perRecord = (samples: readonly number[]) => median(samples) / records;
+  const perRecord = (samples: readonly number[]) => lowerQuartile(samples) / records;
   const floored = path.endsWith('JSON');
   return {
     path,
     records,
     floor: floored ? perRecord(floor!) : undefined,
     handler: perRecord(handler!),
-    ratio: floored ? median(handler!.map((sample, i) => sample / floor![i]!)) : undefined,
-    sdk: median(withSdk!.map((sample, i) => sample - handler![i]!)) / records,
+    ratio: floored ? perRecord(handler!) / perRecord(floor!) : undefined,
+    sdk: perRecord(withSdk!) - perRecord(handler!),
   };
 }
 

@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { cpus, platform, release } from 'node:os';
+import { cpus, loadavg, platform, release } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { HELP, LETTERS, type Letter, parseArguments } from './arguments.ts';
@@ -34,7 +34,13 @@ async function run(letters: readonly Letter[]): Promise<void> {
     sections[letter] = section;
     console.log(`\n${renderSection(letter, section)}`);
   }
-  const file = await store(startedAt, sections);
+  const [load] = loadavg() as [number, number, number];
+  if (load > 1.5 * cpus().length) {
+    console.log(
+      `\nThe machine was busy (load ${load.toFixed(1)}, ${cpus().length} cores): times and ratios are worse than they are.`,
+    );
+  }
+  const file = await store(startedAt, load, sections);
   console.log(`\n${file}`);
   const broken = Object.values(sections).flatMap(({ laws }) => laws.filter((law) => law.broken.length > 0));
   for (const { law } of broken) console.error(`broken: ${law}`);
@@ -42,7 +48,7 @@ async function run(letters: readonly Letter[]): Promise<void> {
 }
 
 /** @returns the file's path, from here */
-async function store(startedAt: Date, sections: Partial<Record<Letter, Section>>): Promise<string> {
+async function store(startedAt: Date, load: number, sections: Partial<Record<Letter, Section>>): Promise<string> {
   const machine = {
     node: process.version,
     platform: `${platform()} ${release()}`,
@@ -50,7 +56,7 @@ async function store(startedAt: Date, sections: Partial<Record<Letter, Section>>
   };
   const file = join(RESULTS, `${startedAt.toISOString().replaceAll(':', '-')}.json`);
   await mkdir(RESULTS, { recursive: true });
-  await writeFile(file, `${JSON.stringify({ startedAt, ...machine, sections }, null, 2)}\n`);
+  await writeFile(file, `${JSON.stringify({ startedAt, ...machine, load, sections }, null, 2)}\n`);
   return relative(process.cwd(), file);
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import { GATEWAY_TIMEOUT_MS } from '../shared/domain/limits.ts';
 import type { ApiFunction } from '../shared/wire/routes.ts';
 import { type Answer, gatewayMessage } from './gateway-answer.ts';
 import { type RoutedEvent, toEvent } from './gateway-event.ts';
+import { leadsHere } from './host-name.ts';
 import { invoke, type LambdaHandler, type Outcome } from './invocation.ts';
 import { readBody } from './request-body.ts';
 
@@ -50,6 +51,7 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   const { handlers, observe = () => {}, integrationTimeoutMs: timeoutMs = GATEWAY_TIMEOUT_MS } = options;
   const underWay = new Set<Promise<void>>();
   const cut = new AbortController();
+  setMaxListeners(0, cut.signal); // one for each request under way
   let closing = false;
 
   const accept = (request: IncomingMessage, response: ServerResponse) => {
@@ -117,6 +119,7 @@ async function readEvent(
   if (body === 'gone') return null;
   if (headerBytes + requestLineBytes > HEADER_BYTES_MAX) return gatewayMessage(431, 'Request Header Fields Too Large');
   if (body === 'too large') return gatewayMessage(413, 'Request Entity Too Large');
+  if (!leadsHere(request.headers.host)) return gatewayMessage(403, 'Forbidden');
   const sourceIp = socket.remoteAddress ?? HOST;
   const received = { method, target, httpVersion, rawHeaders, body, sourceIp, port, requestId, receivedAt };
   return toEvent(received) ?? gatewayMessage(400, 'Bad Request');

@@ -26,6 +26,13 @@ export interface Head {
 }
 
 const REGISTER = Array.from({ length: REGISTER_LENGTH }, (_, i) => `r${i}`);
+const SHIFTS = REGISTER.slice(1).map((name, i) => `${name} = r${i}`);
+const RESERVE = `SET #next = #next + :count, ${SHIFTS.join(', ')}, r0 = :entry`;
+/** The head exists, is not closed, and does not hold this reservation already. */
+const MAY_RESERVE = [
+  'attribute_exists(#next) AND attribute_not_exists(closed)',
+  ...REGISTER.map((name) => `NOT begins_with(${name}, :id)`),
+].join(' AND ');
 
 /** The heads in the State table: reservations, log starts, `settled`. */
 export class PartitionHeads {
@@ -50,13 +57,11 @@ export class PartitionHeads {
     reserved: Reserved,
     isLate: () => boolean,
   ): Promise<Reservation | undefined> {
-    const shifts = REGISTER.slice(1).map((name, i) => `${name} = r${i}`);
-    const isMine = REGISTER.map((name) => `NOT begins_with(${name}, :id)`);
     const command = new UpdateItemCommand({
       TableName: this.#table,
       Key: key(partition),
-      UpdateExpression: `SET #next = #next + :count, ${shifts.join(', ')}, r0 = :entry`,
-      ConditionExpression: `attribute_exists(#next) AND attribute_not_exists(closed) AND ${isMine.join(' AND ')}`,
+      UpdateExpression: RESERVE,
+      ConditionExpression: MAY_RESERVE,
       ExpressionAttributeNames: { '#next': 'next' },
       ExpressionAttributeValues: {
         ':count': { N: String(reserved.count) },

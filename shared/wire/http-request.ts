@@ -43,7 +43,7 @@ export function parseApiRequest(event: APIGatewayProxyEventV2): ApiRequest {
     headers,
     parameters: new Map(Object.entries(event.pathParameters ?? {}).map(([name, value]) => [name, value ?? ''])),
     receivedAt: event.requestContext.timeEpoch,
-    readBody: () => bodyOf(event, headers.get('content-encoding')),
+    readBody: () => bodyOf(event, headers),
   };
 }
 
@@ -90,13 +90,26 @@ export function mediaTypeOf<Type extends string>(request: ApiRequest, accepted: 
   throw new UnsupportedMediaType(`${essence}; charset=${charset}`, accepted);
 }
 
-function bodyOf(event: APIGatewayProxyEventV2, encoding = 'identity'): Uint8Array {
+function bodyOf(event: APIGatewayProxyEventV2, headers: ReadonlyMap<string, string>): Uint8Array {
   const sent = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8');
   if (sent.length > REQUEST_BYTES_MAX) throw tooLarge();
-  const coding = encoding.trim().toLowerCase();
+  if (!event.isBase64Encoded) refuseReplaced(sent, headers.get('content-length'));
+  const coding = (headers.get('content-encoding') ?? 'identity').trim().toLowerCase();
   if (sent.length === 0 || coding === 'identity' || coding === '') return sent;
   if (coding !== 'gzip' && coding !== 'x-gzip') throw new UnsupportedMediaType(coding, ['gzip'], 'Content-Encoding');
   return inflate(sent);
+}
+
+const REPLACEMENT_CHARACTER = Buffer.from('\ufffd');
+
+/**
+ * Refuses a text in which the gateway has put U+FFFD for bytes that were no UTF-8: different keys would become one. The
+ * bytes are gone, but the body has seldom the length any more that the client announced. Where the length is the same (a
+ * character of four bytes that lost its last one), nothing tells.
+ */
+function refuseReplaced(sent: Buffer, announced: string | undefined): void {
+  if (announced === undefined || Number(announced) === sent.length) return;
+  if (sent.includes(REPLACEMENT_CHARACTER)) throw new InvalidRequest('The body is not valid UTF-8');
 }
 
 function inflate(sent: Uint8Array): Uint8Array {

@@ -10,7 +10,8 @@ export function jsonObjectOf(body: Uint8Array): Record<string, unknown> {
 
 function parseJson(body: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    // A byte order mark stays, and is no JSON: it is refused here as it is in records.
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
   } catch {
     throw new InvalidRequest('The body is not valid JSON in UTF-8');
   }

@@ -44,8 +44,13 @@ export function refuseRecords(faults: readonly RecordFault[]): never {
   });
 }
 
-/** What a caller sent, short enough to be told in a detail. */
+/**
+ * What a caller sent, short enough to be told in a detail. Of a list or an object only that it is one: it may be of any
+ * depth, and writing it out would recurse.
+ */
 export function quoted(value: unknown): string {
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object' && value !== null) return 'an object';
   const text = JSON.stringify(value) ?? 'nothing';
   return text.length <= 60 ? text : `${text.slice(0, 60)}…`;
 }

@@ -31,7 +31,7 @@ export function parseRecord(sent: unknown, source: RecordText, index: number): P
   const record: { -readonly [Field in keyof ProducedRecord]: ProducedRecord[Field] } = {
     key: keyOf(sent, source, index),
     value,
-    headers: sent.headers === undefined ? NO_HEADERS : headersOf(sent.headers, source),
+    headers: sent.headers === undefined ? NO_HEADERS : headersOf(sent.headers, source, index),
   };
   if (sent.timestamp !== undefined) record.timestamp = integer(sent.timestamp, 'timestamp');
   if (sent.partition !== undefined) record.partition = integer(sent.partition, 'partition');
@@ -83,8 +83,8 @@ function keyOf(sent: Fields, source: RecordText, index: number): Uint8Array | nu
   return bytes ?? bytesOf(key, keyEncoding, 'key', source);
 }
 
-function headersOf(sent: unknown, source: RecordText): Header[] {
-  const entries = Array.isArray(sent) ? sent : isObject(sent) ? Object.entries(sent) : undefined;
+function headersOf(sent: unknown, source: RecordText, index: number): Header[] {
+  const entries = Array.isArray(sent) ? sent : isObject(sent) ? source.headers(index, sent) : undefined;
   if (entries === undefined) throw new FieldFault('headers', 'must be an object or an array of [name, value]');
   return entries.map((entry: unknown) => {
     if (!Array.isArray(entry) || entry.length !== 2 || typeof entry[0] !== 'string') {

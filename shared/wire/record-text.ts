@@ -1,6 +1,7 @@
 import { JsonCursor } from './json-text.ts';
 
-const FIELDS = 4;
+/** Value start and end, key start and end, where headers that are an object begin, and how many members they have. */
+const FIELDS = 6;
 const ABSENT = -1;
 
 /**
@@ -9,7 +10,7 @@ const ABSENT = -1;
  */
 export type BodyEncoding = 'utf8' | 'latin1';
 
-/** Where the values and keys of a produce request's records stand in its text. */
+/** Where the values, keys and headers of a produce request's records stand in its text. */
 export class RecordText {
   readonly #spans: Int32Array;
 
@@ -40,6 +41,16 @@ export class RecordText {
     return start === ABSENT ? undefined : this.#view(start, this.#spans[i * FIELDS + 3]!);
   }
 
+  /**
+   * The members of the record's headers, which `JSON.parse` made the object `parsed`, in the order sent and repeated names
+   * repeated: an object keeps one of equal names, and puts names that are integers first.
+   */
+  headers(i: number, parsed: object): [name: string, value: unknown][] {
+    const entries = Object.entries(parsed);
+    const kept = entries.length === this.#spans[i * FIELDS + 5] && !/^\d/.test(entries[0]?.[0] ?? '');
+    return kept ? entries : this.#members(this.#spans[i * FIELDS + 4]!);
+  }
+
   #records(cursor: JsonCursor, count: number): void {
     this.#spans.fill(ABSENT); // an earlier member of this name does not count
     cursor.enter();
@@ -61,8 +72,31 @@ export class RecordText {
         spans[at + 2] = ABSENT;
         if (cursor.atString()) this.#key(cursor, at + 2);
         else cursor.skipValue();
-      } else cursor.skipValue();
+      } else if (cursor.nameIs('headers') && cursor.atObject()) this.#headers(cursor, at + 4);
+      else cursor.skipValue();
     }
+  }
+
+  #headers(cursor: JsonCursor, at: number): void {
+    this.#spans[at] = cursor.position;
+    let count = 0;
+    cursor.enter();
+    for (; cursor.nextMember(); count++) cursor.skipValue();
+    this.#spans[at + 1] = count;
+  }
+
+  #members(start: number): [name: string, value: unknown][] {
+    const cursor = new JsonCursor(this.body, start);
+    const members: [string, unknown][] = [];
+    cursor.enter();
+    while (cursor.nextElement()) {
+      const from = cursor.position;
+      cursor.nextMember();
+      cursor.skipValue();
+      const member = Buffer.from(this.#view(from, cursor.position)).toString(this.encoding);
+      members.push(...Object.entries<unknown>(JSON.parse(`{${member}}`)));
+    }
+    return members;
   }
 
   #key(cursor: JsonCursor, at: number): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { median, tableOf } from '../../bench/section.ts';
+import { lowerQuartile, median, tableOf } from '../../bench/section.ts';
 import { renderSection, renderTable } from '../../bench/table.ts';
 
 const heads = { name: 'name', figure: 'µs' };
@@ -47,6 +47,17 @@ describe('a section', () => {
       '        here',
       'a note',
     ]);
+  });
+});
+
+describe('the lower quartile', () => {
+  it('is a value that a quarter is not larger than', () => {
+    expect(lowerQuartile([5, 4, 3, 2, 1])).toBe(2);
+    expect(lowerQuartile([7])).toBe(7);
+  });
+
+  it('of nothing is refused', () => {
+    expect(() => lowerQuartile([])).toThrow('no quartile');
   });
 });
 

@@ -221,10 +221,10 @@ describe('the gateway itself', () => {
     );
     const port = Number(new URL(gateway!.url).port);
     const half = connect(port, '127.0.0.1', () =>
-      half.write('POST /half HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nab', () => half.destroy()),
+      half.write('POST /half HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\nab', () => half.destroy()),
     );
     await once(half, 'close');
-    const gone = connect(port, '127.0.0.1', () => gone.write('GET /slow HTTP/1.1\r\nhost: x\r\n\r\n'));
+    const gone = connect(port, '127.0.0.1', () => gone.write('GET /slow HTTP/1.1\r\nhost: localhost\r\n\r\n'));
     await called;
     gone.destroy();
     await once(gone, 'close');
@@ -269,7 +269,7 @@ describe('closing', () => {
       return new Promise(() => {});
     });
     const idle = connect(Number(new URL(gateway!.url).port), '127.0.0.1', () =>
-      idle.write('GET /quick HTTP/1.1\r\nhost: x\r\n\r\n'),
+      idle.write('GET /quick HTTP/1.1\r\nhost: localhost\r\n\r\n'),
     );
     await once(idle, 'data');
     const pending = call('/stuck');
@@ -285,7 +285,7 @@ describe('closing', () => {
     const stuck = connect(Number(new URL(gateway!.url).port), '127.0.0.1');
     stuck.on('error', () => {});
     await once(stuck, 'connect');
-    stuck.write('POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nab');
+    stuck.write('POST /x HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\nab');
     await call('/x'); // the server has read the other connection by now, too
     const gone = once(stuck, 'close');
     await gateway!.close(20);
