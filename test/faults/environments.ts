@@ -81,8 +81,8 @@ const RETENTION: Environment = {
   retentionMs: HOUR,
   keyed: 0.4,
   freeze: 0.06,
-  unread: 0.5,
-  crowd: 0.4,
+  unread: 0.6,
+  crowd: 0.5,
   pausesMs: [10 * MINUTE, 28 * MINUTE, 45 * MINUTE, 59 * MINUTE, 70 * MINUTE, 26 * HOUR],
 };
 

@@ -1,5 +1,6 @@
 import type { Backbone } from '../../functions/backbone.ts';
 import type { Slot } from '../../shared/domain/slot.ts';
+import { ENVIRONMENTS, type Environment } from './environments.ts';
 import type { Host } from './simulator/host.ts';
 import type { World } from './simulator/world.ts';
 
@@ -23,16 +24,24 @@ function replace<K extends keyof Backbone>(
   Object.assign(host.backbone, { [port]: proxy });
 }
 
+function like(name: string, changes: Partial<Environment> = {}): Environment {
+  const environment = ENVIRONMENTS.find((candidate) => candidate.name === name);
+  if (environment === undefined) throw new Error(`there is no environment '${name}'`);
+  return { ...environment, ...changes };
+}
+
+const RACE = like('key race', { keyed: 1, raced: 1 });
+
 /**
  * Protocols that are broken on purpose, each by one wrong port of every host. The product has no switch for any of them.
- * `seedsMax`: among this many seeds, of the environments named, the checker must have noticed.
+ * `seedsMax`: among this many seeds, in an environment where it matters, the checker must have noticed.
  */
 export const SABOTAGES: Readonly<
-  Record<string, { readonly seedsMax: number; readonly environments: readonly string[]; readonly break: Sabotage }>
+  Record<string, { readonly seedsMax: number; readonly environment: Environment; readonly break: Sabotage }>
 > = {
   'a reader that ignores missing slots': {
     seedsMax: 20,
-    environments: ['plain', 'slow'],
+    environment: like('slow'),
     // To it, everything below the head's end is settled.
     break: (host) =>
       replace(host, 'heads', (heads) => ({
@@ -43,20 +52,20 @@ export const SABOTAGES: Readonly<
       })),
   },
   'a fill without a condition': {
-    seedsMax: 200,
-    environments: ['slow', 'harsh'],
+    seedsMax: 20,
+    environment: like('slow'),
     break: (host) =>
       host.rewrite((operation, input) => (operation === 'PutItem' && 'append' in input.Item! ? without(input) : input)),
   },
   'a void without a condition': {
-    seedsMax: 100,
-    environments: ['slow', 'harsh'],
+    seedsMax: 20,
+    environment: like('slow'),
     break: (host) =>
       host.rewrite((operation, input) => (operation === 'PutItem' && 'void' in input.Item! ? without(input) : input)),
   },
   'a claim that is made after the fill': {
-    seedsMax: 60,
-    environments: ['key race', 'keys'],
+    seedsMax: 40,
+    environment: RACE,
     break: (host, world) =>
       replace(host, 'claims', (claims) => ({
         make: async (...made) => {
@@ -66,19 +75,19 @@ export const SABOTAGES: Readonly<
       })),
   },
   'a claim that is not moved before the next fill': {
-    seedsMax: 100,
-    environments: ['key race', 'keys'],
+    seedsMax: 20,
+    environment: RACE,
     break: (host) => replace(host, 'claims', () => ({ replace: async () => true })),
   },
   'a claim that does not look who was first': {
-    seedsMax: 40,
-    environments: ['key race', 'keys'],
+    seedsMax: 60,
+    environment: RACE,
     break: (host) =>
       host.rewrite((operation, input) => (operation === 'PutItem' && 'claim' in input.Item! ? without(input) : input)),
   },
   'a claim that compares no payloads': {
-    seedsMax: 100,
-    environments: ['keys'],
+    seedsMax: 40,
+    environment: like('keys', { reused: 0.6 }),
     break: (host) =>
       replace(host, 'claims', (claims) => ({
         read: async () => undefined,
@@ -89,8 +98,8 @@ export const SABOTAGES: Readonly<
       })),
   },
   'ascending voids': {
-    seedsMax: 400,
-    environments: ['crowd', 'key race'],
+    seedsMax: 200,
+    environment: like('crowd', { large: 0.05, pausesMs: [2_500] }),
     break: (host) => {
       // Where the walk stands by its last Query, and which offset it would have voided first.
       const from = new Map<string, number>();
@@ -113,8 +122,8 @@ export const SABOTAGES: Readonly<
     },
   },
   'no late bound': {
-    seedsMax: 300,
-    environments: ['frozen', 'retention'],
+    seedsMax: 200,
+    environment: like('frozen', { freeze: 0.4, crash: 0, keyed: 0 }),
     break: (host) => {
       replace(host, 'heads', (heads) => ({ reserve: (p, id, what) => heads.reserve(p, id, what, () => false) }));
       replace(host, 'log', (log) => ({
@@ -123,13 +132,13 @@ export const SABOTAGES: Readonly<
     },
   },
   'heads that are not closed': {
-    seedsMax: 60,
-    environments: ['topics'],
+    seedsMax: 40,
+    environment: like('topics'),
     break: (host) => replace(host, 'heads', () => ({ close: async () => {} })),
   },
   'reservation ids that are used twice': {
     seedsMax: 20,
-    environments: ['plain', 'keys'],
+    environment: like('plain'),
     break: (host) => {
       const { newReservationId } = host.backbone;
       let id: string | undefined;
@@ -143,8 +152,8 @@ export const SABOTAGES: Readonly<
     },
   },
   'a fenced writer that takes the void for its own batch': {
-    seedsMax: 200,
-    environments: ['wrong clocks', 'skewed clocks'],
+    seedsMax: 100,
+    environment: like('skewed clocks', { skewMs: 30_000, crash: 0, unread: 0 }),
     break: (host) =>
       replace(host, 'log', (log) => ({
         fill: async (...filled): Promise<Slot | undefined> => {
@@ -154,8 +163,8 @@ export const SABOTAGES: Readonly<
       })),
   },
   'a writer that takes a lost answer for a refusal': {
-    seedsMax: 60,
-    environments: ['harsh', 'slow'],
+    seedsMax: 20,
+    environment: like('harsh'),
     // The void that it could not put, it takes for put.
     break: (host) =>
       replace(host, 'log', (log) => ({
@@ -166,8 +175,8 @@ export const SABOTAGES: Readonly<
       })),
   },
   'a high watermark that ignores missing slots': {
-    seedsMax: 200,
-    environments: ['slow', 'plain'],
+    seedsMax: 100,
+    environment: like('slow', { unread: 0 }),
     break: (host) =>
       replace(host, 'log', (log) => ({
         // Outlines are read for bounds alone: each slot is made to look as if it began where the one before it ended.
@@ -186,7 +195,7 @@ export const SABOTAGES: Readonly<
   },
   'claims that outlive their topic': {
     seedsMax: 100,
-    environments: ['topics'],
+    environment: like('topics', { keyed: 1, recreate: 1 }),
     break: (host) =>
       replace(host, 'claims', (claims) => ({
         read: (_, ...rest) => claims.read('topic', ...rest),
