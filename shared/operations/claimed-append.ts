@@ -5,6 +5,7 @@ import {
   IdempotencyKeyReused,
   OutcomeUnknown,
   StrangerInSlot,
+  Throttled,
   TopicNotFound,
   Unavailable,
 } from '../domain/errors.ts';
@@ -57,6 +58,10 @@ export class ClaimedAppend {
   #claim: Claim | undefined;
   /** Own reservations that no pin points to, by partition. */
   readonly #spare = new Map<number, Reservation>();
+  /** Batches that were found in pinned slots: they stay there. By the pin's id. */
+  readonly #met = new Map<string, Slot>();
+  /** How often each partition's pin was looked at. */
+  readonly #looks = new Map<number, number>();
   #moving: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -133,10 +138,13 @@ export class ClaimedAppend {
   }
 
   async #refuseInProgress(claim: Claim, appends: readonly PartitionAppend[]): Promise<void> {
-    const waits = await settleAll(appends, async ({ partition, slot, batch }) => {
+    const waits = await settleAll(appends, async ({ partition, slot: append, batch }) => {
       const pin = pinOf(claim, partition);
-      const remainingMs = slot.fillDeadlineMs(batch) - this.#ageOf(pin);
-      return remainingMs < 0 || (await this.#find(pin)) !== undefined ? 0 : Math.max(1, remainingMs);
+      const remainingMs = append.fillDeadlineMs(batch) - this.#ageOf(pin);
+      if (remainingMs < 0) return 0;
+      const slot = await this.#find(pin);
+      if (slot?.kind === 'batch') this.#met.set(pin.id, slot);
+      return slot !== undefined ? 0 : Math.max(1, remainingMs);
     });
     const failed = waits.find((wait) => wait.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
@@ -146,7 +154,10 @@ export class ClaimedAppend {
 
   /** Makes sure that one partition's pin is filled. */
   async #complete(append: PartitionAppend): Promise<{ readonly base: number; readonly time: number }> {
-    for (let moves = 0; moves < MOVES_MAX; moves++) {
+    for (;;) {
+      const looks = this.#looks.get(append.partition) ?? 0;
+      if (looks === MOVES_MAX) break;
+      this.#looks.set(append.partition, looks + 1);
       const pin = pinOf(this.#claim!, append.partition);
       if (await this.#isStored(pin)) return pin;
       const spare = this.#spare.get(append.partition);
@@ -178,7 +189,7 @@ export class ClaimedAppend {
   /** Whether the pin's slot holds its batch. If it holds nothing, it does not any more: it is void after this. */
   async #isStored(pin: Pin): Promise<boolean> {
     const { retentionMs } = this.#topic;
-    const slot = (await this.#find(pin)) ?? (await this.#void(pin));
+    const slot = this.#met.get(pin.id) ?? (await this.#find(pin)) ?? (await this.#void(pin));
     if (slot?.kind === 'batch') {
       if (slot.append === pin.id) return true;
       throw new StrangerInSlot(`${this.#topic.id}.${pin.partition}`, lastOf(pin), pin.id, slot.append);
@@ -194,7 +205,9 @@ export class ClaimedAppend {
     try {
       return await this.#ports.log.putVoid(this.#partition(pin), order, now, this.#topic.retentionMs);
     } catch (error) {
-      throw error instanceof WriteFailed ? unknown(error) : error;
+      if (!(error instanceof WriteFailed)) throw error;
+      // Its own write failed; whether the first caller's was carried out, this one does not know.
+      throw error.reason === 'throttled' && !error.mayHaveLanded ? notClaimed(error) : unknown(error);
     }
   }
 
@@ -219,10 +232,11 @@ export class ClaimedAppend {
       } catch (error) {
         throw error instanceof WriteFailed ? notClaimed(error) : error;
       }
-      this.#claim = await this.find();
-      // It has died meanwhile: what a later request with this key does is none of this one's business.
-      if (this.#claim?.fingerprint !== claim.fingerprint) throw unknown();
-      if (pinOf(this.#claim, partition).id === to.id) return;
+      const found = await this.find();
+      // It has died meanwhile: what a later request with this key does, be it the same, is none of this one's business.
+      if (found?.fingerprint !== claim.fingerprint || found.expiresAt !== claim.expiresAt) throw unknown();
+      this.#claim = found;
+      if (pinOf(found, partition).id === to.id) return;
     }
     throw new Unavailable('The Idempotency-Key is being used by too many requests at a time; repeat the request');
   }
@@ -249,8 +263,11 @@ function lastOf({ base, count }: Pin): number {
 }
 
 /** The claim, or the pin's move, is not certain; what it would point to has not been filled and will be voided. */
-function notClaimed(failure: WriteFailed): Unavailable {
-  return new Unavailable('The Idempotency-Key could not be stored; nothing was appended', 1_000, { cause: failure });
+function notClaimed(failure: WriteFailed): Throttled | Unavailable {
+  const detail = 'The Idempotency-Key could not be stored; nothing was appended by this call';
+  return failure.reason === 'throttled'
+    ? new Throttled(detail, 1_000, { cause: failure })
+    : new Unavailable(detail, 1_000, { cause: failure });
 }
 
 function unknown(cause?: Error): OutcomeUnknown {

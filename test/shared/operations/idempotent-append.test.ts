@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { KEY_RETENTION_MS } from '../../../shared/domain/claim.ts';
 import {
   IdempotencyInProgress,
   IdempotencyKeyReused,
@@ -276,5 +277,48 @@ describe('a key', () => {
     expect(await once(bench.host(), 'k', 'a')).toMatchObject({ duplicate: true });
     bench.clock.pass(2_001);
     expect(await stored()).toHaveLength(1);
+  });
+});
+
+describe('a key that many use at a time', () => {
+  it('costs at most four calls one after the other, also for a duplicate that crossed the first', async () => {
+    await host.backbone.topics.get(topic);
+    host.faults.calls.length = 0;
+    const held = host.faults.hold('PutItem', 'none', '"claim"');
+    const second = once(host, 'k', 'a');
+    await held.arrived;
+    await once(bench.host(), 'k', 'a');
+    held.release();
+    expect(await second).toMatchObject({ duplicate: true });
+    expect(host.faults.calls).toEqual(['GetItem', 'UpdateItem', 'PutItem', 'GetItem', 'PutItem']);
+  });
+
+  it('is told as throttled when its claim is', async () => {
+    host.faults.next('PutItem', 'throttle', 3, '"claim"');
+    await expect(once(host, 'k', 'a')).rejects.toBeInstanceOf(Throttled);
+  });
+
+  it('does not mix up two claims: one that died while its pin was being moved, and the one made after it', async () => {
+    /** Goes to the last partition there is. */
+    const last = (from: Host) =>
+      appendBatches(from.backbone, {
+        topic,
+        build: ({ partitions }) => new Map([[partitions - 1, batchOf('a')]]),
+        once: { key: 'k', fingerprint: 'ab'.repeat(32) },
+      });
+    const first = bench.host();
+    const dead = first.faults.hold('PutItem', 'lose-request', '"batch"');
+    void last(first).catch(() => {});
+    await dead.arrived;
+    bench.clock.pass(KEY_RETENTION_MS - 1_500);
+    const held = host.faults.hold('UpdateItem', 'none', ':from');
+    const repeat = last(host);
+    await held.arrived;
+    bench.clock.pass(3_000);
+    const other = bench.host();
+    await putTopic(other.backbone, topic, { partitions: 2 });
+    expect(await last(other)).toMatchObject({ duplicate: false, outcomes: [{ partition: 1 }] });
+    held.release();
+    await expect(repeat).rejects.toBeInstanceOf(OutcomeUnknown);
   });
 });
