@@ -32,6 +32,8 @@ export const SITUATIONS = [
   'expired claim replaced',
   'closed head met',
   'batch spilled',
+  'payload removed',
+  'removal followed',
   // What callers were told.
   'stored',
   'stored in part',

@@ -109,6 +109,8 @@ export interface Violation {
     | 'answers differ'
     | 'key refused without reason'
     | 'key reuse not noticed'
+    | 'lost payload'
+    | 'orphan'
     | 'unexpected error'
     | 'no end';
   readonly what: string;

@@ -107,12 +107,12 @@ function drawDraft(run: Run, sharedKey?: string): Draft {
 export async function crowd(run: Run): Promise<void> {
   const { random } = run;
   const slow = produce(run);
-  const writers = random.between(6, 14);
+  const writers = random.between(10, 24);
   for (let i = 0; i < writers; i++) {
     const host = run.startHost();
     void sendOnce(run, { ...drawDraft(run), topic: run.topics[0]! }, host);
     // Two ways there and back bring it from its first look at the topic to its reservation, a third one to its fill.
-    run.world.scheduler.after(random.between(14, 34), '', () => {
+    run.world.scheduler.after(random.between(14, 22), '', () => {
       if (host.alive) run.world.crash(host);
     });
   }

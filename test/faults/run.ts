@@ -1,18 +1,14 @@
-import {
-  BackboneError,
-  PartitionsCannotShrink,
-  Throttled,
-  TopicNotFound,
-  Unavailable,
-} from '../../shared/domain/errors.ts';
+import { Throttled, TopicNotFound, Unavailable } from '../../shared/domain/errors.ts';
 import { RETENTION_FOREVER } from '../../shared/domain/limits.ts';
 import type { PartitionBounds } from '../../shared/operations/partition-bounds.ts';
 import { describePartitions } from '../../shared/operations/partitions.ts';
-import { deleteTopic, putTopic, type TopicSettings } from '../../shared/operations/topics.ts';
+import { putTopic } from '../../shared/operations/topics.ts';
+import { make, reconfigure, recreate, throttle } from './administrators.ts';
 import { checkHistory } from './check-history.ts';
 import { askBounds, boundsWithTopic, Reader } from './consumers.ts';
 import type { Situation } from './coverage.ts';
 import { type Environment, environmentOf, skewOf } from './environments.ts';
+import { Follower } from './follower.ts';
 import type { BoundsCall, History, Violation } from './history.ts';
 import { crowd, produce } from './producers.ts';
 import { codeOf, Recorder } from './recorder.ts';
@@ -77,6 +73,7 @@ export class Run {
   readonly violations: Violation[] = [];
   /** Shortest retention that any topic of this run may have, ms. */
   shortestRetentionMs: number;
+  readonly #follower: Follower;
   #readers: Reader[] = [];
   #names = 0;
 
@@ -85,6 +82,8 @@ export class Run {
     this.environment = environment;
     this.random = world.random;
     this.recorder = new Recorder(world);
+    this.#follower = new Follower(this);
+    world.onChange = (change) => this.#follower.take(change);
     const { retentionMs, reconfigure } = environment;
     const shortest = retentionMs === RETENTION_FOREVER ? Number.POSITIVE_INFINITY : retentionMs;
     this.shortestRetentionMs = reconfigure > 0 ? HOUR : shortest;
@@ -93,7 +92,7 @@ export class Run {
   async play(): Promise<void> {
     const { random, environment } = this;
     for (let i = random.between(2, 4); i > 0; i--) this.startHost();
-    await this.#make('orders', { partitions: environment.partitions, retentionMs: environment.retentionMs });
+    await make(this, 'orders', { partitions: environment.partitions, retentionMs: environment.retentionMs });
     this.topics.push('orders');
     for (const from of [0, undefined, random.between(1, 6)]) this.#addReader(from);
     for (let phases = random.between(2, 3); phases > 0; phases--) {
@@ -186,9 +185,9 @@ export class Run {
       for (const reader of this.#readers) work.push(reader.reads(random.between(1, 5)));
       for (let i = random.between(1, 3); i > 0; i--) work.push(askBounds(this));
     }
-    if (random.chance(environment.throttled)) work.push(this.#throttle());
-    if (random.chance(environment.recreate)) work.push(this.#recreate());
-    if (random.chance(environment.reconfigure)) work.push(this.#reconfigure());
+    if (random.chance(environment.throttled)) work.push(throttle(this));
+    if (random.chance(environment.recreate)) work.push(recreate(this));
+    if (random.chance(environment.reconfigure)) work.push(reconfigure(this));
     await Promise.all(work);
     if (random.chance(0.5)) this.#addReader(random.chance(0.5) ? 0 : undefined);
   }
@@ -202,59 +201,6 @@ export class Run {
     }
   }
 
-  async #throttle(): Promise<void> {
-    const { random } = this;
-    await this.sleep(random.between(0, 1_500));
-    const { mirror } = this.world;
-    for (const log of mirror.reserved.keys()) {
-      if (random.chance(0.5)) this.world.throttle(log, random.pick([300, 1_500, 5_000]));
-    }
-  }
-
-  async #recreate(): Promise<void> {
-    const { random, environment } = this;
-    await this.sleep(random.between(0, 2_500));
-    const host = this.anyHost();
-    const noted = this.recorder.topic('orders');
-    const told = await this.world.call(host, () => deleteTopic(host.backbone, 'orders'));
-    if (told !== 'nothing' && 'answer' in told) noted({ deleted: true });
-    await this.sleep(random.pick([0, 5, 200, 12_000]));
-    const settings = { partitions: environment.partitions, retentionMs: environment.retentionMs };
-    await this.#make('orders', settings);
-  }
-
-  async #reconfigure(): Promise<void> {
-    await this.sleep(this.random.between(0, 2_500));
-    const retentionMs = this.random.pick([HOUR, 3 * HOUR, 200 * HOUR, -1]);
-    const partitions = this.random.chance(0.2) ? { partitions: this.environment.partitions + 1 } : {};
-    const host = this.anyHost();
-    const told = await this.world.call(host, () => putTopic(host.backbone, 'orders', { retentionMs, ...partitions }));
-    // Whatever the answer, it may hold.
-    for (const topicId of this.recorder.shortest.keys()) this.recorder.retained(topicId, retentionMs);
-    if (told !== 'nothing' && 'error' in told && !(told.error instanceof BackboneError)) this.unexpected(told.error);
-  }
-
-  /** Makes a topic, however often it must be asked for. */
-  async #make(name: string, settings: TopicSettings): Promise<void> {
-    let asked = settings;
-    for (;;) {
-      const host = this.anyHost();
-      const noted = this.recorder.topic(name);
-      const told = await this.world.call(host, () => putTopic(host.backbone, name, asked));
-      if (told !== 'nothing' && 'answer' in told) {
-        const { topic } = told.answer;
-        noted({ made: topic.id });
-        this.recorder.retained(topic.id, topic.retentionMs);
-        return;
-      }
-      if (told !== 'nothing' && told.error instanceof PartitionsCannotShrink) {
-        // It was grown meanwhile and has not been deleted after all.
-        asked = { ...settings, partitions: Number(told.error.data.partitions) };
-      } else if (told !== 'nothing' && !(told.error instanceof BackboneError)) this.unexpected(told.error);
-      await this.sleep(500);
-    }
-  }
-
   /** All calm: whatever is on its way lands, and then everything that was stored can be read, up to the end. */
   async #end(): Promise<void> {
     const { world, environment } = this;
@@ -265,6 +211,11 @@ export class Run {
     if (told === 'nothing' || 'error' in told) throw new Error('the calm world does not answer');
     const { id, partitions } = told.answer.topic;
     this.recorder.retained(id, environment.retentionMs);
+    // A reader that comes before anybody has moved `settled` meets the gaps that are left.
+    for (let partition = 0; partition < partitions; partition++) {
+      const reader = new Reader(this, `first${partition}`, 'orders', partition, 0);
+      for (let reads = 0; reads < 3; reads++) await reader.read(host);
+    }
     const ask = () => this.bounds('orders', host, (topic) => describePartitions(host.backbone, topic));
     let bounds = await ask();
     // Each call puts 100 voids at most, so it may take several until everything is settled.
@@ -281,5 +232,17 @@ export class Run {
         this.violations.push({ kind: 'no end', what: `${partition}: read to ${reader.position} of ${logEndOffset}` });
       }
     }
+    await this.#forget();
+  }
+
+  /** Days later: what has expired is removed, whoever follows removals is done, and no payload is missing or left over. */
+  async #forget(): Promise<void> {
+    const { world } = this;
+    for (const ms of [26 * HOUR, HOUR]) {
+      await this.sleep(ms);
+      await world.expireSome(1);
+      while (this.#follower.pending > 0) await this.sleep(1_000);
+    }
+    this.violations.push(...this.#follower.judge());
   }
 }

@@ -10,6 +10,8 @@ export interface HeldSlot {
   readonly last: number;
   /** Ids of its records; none: it is a void. */
   readonly records: readonly string[];
+  /** Its payload is in the bucket. */
+  readonly spilled: boolean;
   /** Epoch ms in its reservation. */
   readonly at: number;
   readonly storedAt: number;
@@ -50,6 +52,7 @@ export class Mirror {
     if (key.kind !== 'slot') return;
     const { topicId, partition } = key;
     const count = Number(item.count!.N);
+    const spilled = item.spill !== undefined;
     const bytes = item.spill === undefined ? item.batch?.B : this.payload(batchObjectKey(key, last));
     const records = item.void?.BOOL ? [] : recordsOf(bytes);
     this.slots.push({
@@ -58,6 +61,7 @@ export class Mirror {
       base: last - count + 1,
       last,
       records,
+      spilled,
       at: Number(item.at!.N),
       storedAt: now,
     });

@@ -53,10 +53,9 @@ export class Model implements DynamoModel {
   }
 
   async items(): Promise<{ readonly table: string; readonly item: Item }[]> {
-    return [...this.#tables].flatMap(([table, partitions]) =>
-      [...partitions]
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .flatMap(([, items]) => items.map((item) => ({ table, item }))),
+    const inOrder = <T>(entries: Iterable<[string, T]>) => [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
+    return inOrder(this.#tables).flatMap(([table, partitions]) =>
+      inOrder(partitions).flatMap(([, items]) => items.map((item) => ({ table, item }))),
     );
   }
 

@@ -37,6 +37,11 @@ export class Services {
     return { output: this.#staleView((input as { TableName: string }).TableName, outcome.output) };
   }
 
+  /** Keys of everything in the bucket. */
+  get objects(): ReadonlySet<string> {
+    return new Set(this.#objects.keys());
+  }
+
   /** What the bucket holds under a key. */
   object(key: string): Uint8Array | undefined {
     return this.#objects.get(key);

@@ -42,6 +42,7 @@ export class Watcher {
     const met = 'error' in outcome ? (outcome.error as Error & { Item?: Values }).Item : undefined;
     const refused = 'error' in outcome && outcome.error.name === 'ConditionalCheckFailedException';
     if (operation === 'PutObject') this.#coverage.count('batch spilled');
+    if (operation === 'DeleteObjects') this.#coverage.count('payload removed');
     if (Item?.void?.BOOL === true) this.#void(host, Item, refused, met);
     else if (Item?.append !== undefined && refused && same(met?.append, Item.append)) {
       this.#coverage.count('own slot recognised');

@@ -8,7 +8,7 @@ import { Random } from './random.ts';
 import { Scheduler } from './scheduler.ts';
 import { isStale, type Wire } from './sdk.ts';
 import { Services } from './services.ts';
-import { type DynamoModel, keyOf, type Outcome } from './tables.ts';
+import { type Change, type DynamoModel, keyOf, type Outcome } from './tables.ts';
 import { Watcher } from './watcher.ts';
 
 /** Any time will do; this one is a round one. */
@@ -38,6 +38,8 @@ export class World implements Wire {
   readonly coverage = new Coverage();
   readonly hosts: Host[] = [];
   isCalm = false;
+  /** Told of every change of an item while it is made. */
+  onChange: (change: Change) => void = () => {};
   readonly #dynamodb: DynamoModel;
   readonly #services: Services;
   readonly #watcher: Watcher;
@@ -59,11 +61,17 @@ export class World implements Wire {
       this.mirror.take(change, this.scheduler.now);
       this.#services.remember(change);
       this.#watcher.changed(change);
+      this.onChange(change);
     };
   }
 
   get now(): number {
     return this.scheduler.now;
+  }
+
+  /** Keys of everything in the bucket. */
+  get objects(): ReadonlySet<string> {
+    return this.#services.objects;
   }
 
   /** A new process. */
