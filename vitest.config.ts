@@ -4,7 +4,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     // Tiers that need more than Node (an emulator, a packed install) or more time have their own commands.
-    exclude: ['test/deploy/**', 'test/faults/broken-protocols.test.ts', 'test/faults/kill.test.ts'],
+    exclude: ['test/deploy/**', 'test/faults/{broken-protocols,command,kill}.test.ts'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
     env: {

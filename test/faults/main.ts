@@ -47,9 +47,11 @@ function number(text: string): number {
   process.exit(2);
 }
 
-/** As a child: runs the chunks that it is sent. */
+/** As a child: runs the chunks that it is sent, for as long as somebody wants to know. A Ctrl-C is the parent's to take. */
 function serve(): void {
-  process.on('message', async (from: number) => process.send!(await runSeeds(from, CHUNK)));
+  process.on('SIGINT', () => {});
+  process.on('disconnect', () => process.exit());
+  process.on('message', async ([from, count]: [number, number]) => process.send!(await runSeeds(from, count)));
 }
 
 async function replay(seed: number): Promise<number> {
@@ -76,13 +78,13 @@ async function runAll(from: number, seeds: number): Promise<number> {
   const stop = () => {
     next = end;
   };
+  // The first Ctrl-C lets what is running come to its end and reports; the next one does not.
   process.once('SIGINT', stop);
   await Promise.all(
     Array.from({ length: availableParallelism() }, async () => {
       const child = fork(fileURLToPath(import.meta.url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-      // A Ctrl-C reaches the children, too: they go with this process.
       while (next < end) {
-        const chunk = next;
+        const chunk = [next, Math.min(CHUNK, end - next)];
         next += CHUNK;
         child.send(chunk);
         const report = await answerOf(child);
