@@ -9,8 +9,9 @@ import {
 import { SLOW_FILL_DEADLINE_MS, SLOW_SETTLE_AFTER_MS } from '../../../shared/domain/limits.ts';
 import type { UploadId } from '../../../shared/domain/upload.ts';
 import { appendBatches } from '../../../shared/operations/append-batches.ts';
+import { createUpload } from '../../../shared/operations/create-upload.ts';
 import type { AppendResult } from '../../../shared/operations/partition-append.ts';
-import { putTopic } from '../../../shared/operations/topics.ts';
+import { deleteTopic, putTopic } from '../../../shared/operations/topics.ts';
 import { batchOf, type Host, type LogBench, makeTopic, openLogBench, read } from '../../support/log-bench.ts';
 import { appendUploads as appendTo, makeUpload } from '../../support/uploads.ts';
 
@@ -188,6 +189,23 @@ describe('a writer that died', () => {
     expect(await stored()).toEqual(['a@0..0']);
   });
 
+  it('is not taken for dead when it fills its slot in the last moment', async () => {
+    const upload = await uploaded();
+    const slow = bench.host();
+    const filling = slow.faults.hold('PutItem', 'none', '"uploads"');
+    const first = appendUploads(slow, 'a', [upload]);
+    await filling.arrived;
+    bench.clock.pass(SLOW_FILL_DEADLINE_MS + 1);
+    const voiding = host.faults.hold('PutItem', 'none', '"void"');
+    const second = appendUploads(host, 'b', [upload]);
+    await voiding.arrived;
+    filling.release();
+    expect(offsetOf(await first)).toBe(0);
+    voiding.release();
+    await expect(second).rejects.toMatchObject({ data: { reason: 'used' } });
+    expect(await stored()).toEqual(['a@0..0']);
+  });
+
   it('and whose slot a reader has settled since has no upload', async () => {
     const upload = await uploaded();
     await die('PutItem', '"uploads"', [upload]);
@@ -214,6 +232,15 @@ describe('a write that is not confirmed', () => {
     await expect(appendUploads(host, 'a', [upload])).rejects.toBeInstanceOf(Throttled);
     expect(offsetOf(await appendUploads(bench.host(), 'b', [upload]))).toBe(3);
     expect(await stored()).toEqual(['b@3..3']);
+  });
+
+  it('leaves no doubt when the slot cannot be given back, either: it was not filled', async () => {
+    const upload = await uploaded();
+    host.faults.next('UpdateItem', 'lose-answer', 3, 'usedBy');
+    host.faults.next('PutItem', 'lose-request', 3, '"void"');
+    await expect(appendUploads(host, 'a', [upload])).rejects.toBeInstanceOf(Unavailable);
+    bench.clock.pass(SLOW_FILL_DEADLINE_MS + 1);
+    expect(offsetOf(await appendUploads(bench.host(), 'a', [upload]))).toBe(1);
   });
 
   it('that comes late moves the append, and the upload with it', async () => {
@@ -314,4 +341,14 @@ describe('a request with a key', () => {
     bench.clock.pass(SLOW_SETTLE_AFTER_MS + 1);
     expect(await stored()).toHaveLength(1);
   });
+});
+
+it('is announced to the topic that is there now, not to one of the same name that this process remembers', async () => {
+  const other = bench.host();
+  await deleteTopic(other.backbone, topic);
+  await makeTopic(other, topic);
+  const payload = { size: 1, sha256: '00'.repeat(32) };
+  const { uploadId } = await createUpload(host.backbone, topic, payload);
+  const { id } = await other.backbone.topics.get(topic);
+  expect(await other.backbone.uploads.find({ topicId: id, uploadId })).toMatchObject(payload);
 });
