@@ -34,6 +34,7 @@ export const SITUATIONS = [
   'batch spilled',
   'payload removed',
   'removal followed',
+  'topic purged',
   // What callers were told.
   'stored',
   'stored in part',

@@ -21,7 +21,7 @@ export class Follower {
     if (table !== 'log' || before === undefined || after !== undefined) return;
     const key = parseLogItemKey(before.log!.S!, Number(before.last!.N));
     this.pending += 1;
-    this.#later({ ...key, expired: true });
+    this.#later({ ...key, expired: this.#run.world.isExpiring });
   }
 
   #later(removal: Removal): void {

@@ -111,6 +111,7 @@ export interface Violation {
     | 'key reuse not noticed'
     | 'lost payload'
     | 'orphan'
+    | 'left over'
     | 'unexpected error'
     | 'no end';
   readonly what: string;

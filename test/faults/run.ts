@@ -18,6 +18,7 @@ import type { Random } from './simulator/random.ts';
 import { NoEnd } from './simulator/scheduler.ts';
 import type { DynamoModel } from './simulator/tables.ts';
 import { World, type WorldOptions } from './simulator/world.ts';
+import { sweepAll, sweepOnce } from './sweeper.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -186,7 +187,7 @@ export class Run {
       for (let i = random.between(1, 3); i > 0; i--) work.push(askBounds(this));
     }
     if (random.chance(environment.throttled)) work.push(throttle(this));
-    if (random.chance(environment.recreate)) work.push(recreate(this));
+    if (random.chance(environment.recreate)) work.push(recreate(this), sweepOnce(this));
     if (random.chance(environment.reconfigure)) work.push(reconfigure(this));
     await Promise.all(work);
     if (random.chance(0.5)) this.#addReader(random.chance(0.5) ? 0 : undefined);
@@ -198,6 +199,7 @@ export class Run {
     for (let parts = 3; parts > 0; parts--) {
       await this.sleep(Math.max(0, (until - this.world.now) / parts));
       await this.world.expireSome(this.random.pick([0, 0.3, 1]));
+      if (this.random.chance(0.5)) await sweepOnce(this);
     }
   }
 
@@ -241,6 +243,7 @@ export class Run {
     for (const ms of [26 * HOUR, HOUR]) {
       await this.sleep(ms);
       await world.expireSome(1);
+      this.violations.push(...(await sweepAll(this)));
       while (this.#follower.pending > 0) await this.sleep(1_000);
     }
     this.violations.push(...this.#follower.judge());

@@ -1,6 +1,9 @@
 import type { Clients } from '../../../functions/backbone.ts';
 import { type Backbone, openBackbone } from '../../../functions/backbone.ts';
 import type { Observation } from '../../../shared/domain/observation.ts';
+import type { SweepPorts } from '../../../shared/operations/sweep.ts';
+import { LogPurge } from '../../../shared/store/log-purge.ts';
+import { SweepLease } from '../../../shared/store/sweep-lease.ts';
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
 import { SimulatedClient, type Wire } from './sdk.ts';
@@ -14,6 +17,8 @@ export type Rewrite = (operation: string, input: Record<string, unknown> & { Ite
 export class Host {
   readonly name: string;
   readonly backbone: Backbone;
+  /** What the sweep needs besides. */
+  readonly sweep: Pick<SweepPorts, 'purge' | 'lease' | 'newToken'>;
   /** Resolves when the process dies. */
   readonly died: Promise<void>;
   alive = true;
@@ -37,6 +42,11 @@ export class Host {
     const clients = { dynamodb, s3: dynamodb } as unknown as Clients;
     const env = { ...TABLES, bucket: 'bucket', spillAboveBytes };
     const observe = (observation: Observation) => wire.observed(this, observation);
+    this.sweep = {
+      purge: new LogPurge(clients.dynamodb, TABLES.logTable),
+      lease: new SweepLease(clients.dynamodb, TABLES.stateTable),
+      newToken: () => random.hex(8),
+    };
     this.backbone = {
       ...openBackbone(clients, env, observe, { now: () => this.now() }),
       newReservationId: () => random.hex(12),

@@ -16,6 +16,7 @@ interface Request extends Bindings {
   readonly Limit?: number;
   readonly ReturnValues?: string;
   readonly ReturnValuesOnConditionCheckFailure?: string;
+  readonly RequestItems?: Readonly<Record<string, readonly { readonly DeleteRequest: { readonly Key: Item } }[]>>;
   readonly TransactItems?: readonly Readonly<Record<string, Request>>[];
 }
 
@@ -83,6 +84,12 @@ export class Model implements DynamoModel {
         this.#make(prepared);
         return prepared.output;
       }
+      case 'BatchWriteItem':
+        for (const [TableName, writes] of Object.entries(request.RequestItems!)) {
+          for (const { DeleteRequest } of writes)
+            this.#make(this.#prepare('DeleteItem', { TableName, ...DeleteRequest }));
+        }
+        return {};
       case 'TransactWriteItems':
         return this.#transact(request.TransactItems!);
       default:

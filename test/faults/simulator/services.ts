@@ -31,10 +31,19 @@ export class Services {
 
   async run(operation: string, input: object): Promise<Outcome> {
     if (operation.includes('Object')) return this.#runS3(operation, input as { Bucket: string; Key: string });
+    if (operation === 'BatchWriteItem') return this.#writeSome(input as { RequestItems: Record<string, object[]> });
     const outcome = await this.#dynamodb.run(operation, input);
     const weak = (operation === 'Query' || operation === 'GetItem') && !('ConsistentRead' in input);
     if (!weak || 'error' in outcome) return outcome;
     return { output: this.#staleView((input as { TableName: string }).TableName, outcome.output) };
+  }
+
+  /** A batch of writes may be done in part, and says so: for lack of throughput, as it is meant. */
+  async #writeSome({ RequestItems }: { readonly RequestItems: Record<string, object[]> }): Promise<Outcome> {
+    const [[table, writes]] = Object.entries(RequestItems) as [[string, object[]]];
+    const done = this.#random.chance(0.2) ? this.#random.between(0, writes.length - 1) : writes.length;
+    if (done > 0) await this.#dynamodb.run('BatchWriteItem', { RequestItems: { [table]: writes.slice(0, done) } });
+    return { output: { UnprocessedItems: done < writes.length ? { [table]: writes.slice(done) } : {} } };
   }
 
   /** Keys of everything in the bucket. */

@@ -38,6 +38,8 @@ export class World implements Wire {
   readonly coverage = new Coverage();
   readonly hosts: Host[] = [];
   isCalm = false;
+  /** What is removed now has expired. */
+  isExpiring = false;
   /** Told of every change of an item while it is made. */
   onChange: (change: Change) => void = () => {};
   readonly #dynamodb: DynamoModel;
@@ -67,6 +69,11 @@ export class World implements Wire {
 
   get now(): number {
     return this.scheduler.now;
+  }
+
+  /** Everything that the tables hold. */
+  items(): ReturnType<DynamoModel['items']> {
+    return this.#dynamodb.items();
   }
 
   /** Keys of everything in the bucket. */
@@ -123,7 +130,9 @@ export class World implements Wire {
       if (!this.random.chance(share)) continue;
       this.coverage.count('item expired');
       this.scheduler.note(() => `expired: ${item.log?.S ?? item.pk?.S} ${item.last?.N ?? ''}`);
+      this.isExpiring = true;
       await this.#dynamodb.run('DeleteItem', { TableName: table, Key: keyOf(table, item) });
+      this.isExpiring = false;
     }
   }
 
