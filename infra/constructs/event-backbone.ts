@@ -31,7 +31,7 @@ export class EventBackbone extends Construct {
 
   constructor(scope: Construct, id: string, { retainData, corsOrigins, logLevel }: EventBackboneProps = {}) {
     super(scope, id);
-    this.storage = new LogStorage(this, 'Storage', { retainData });
+    this.storage = new LogStorage(this, 'Storage', { retainData, corsOrigins });
 
     const produce = new BackboneFunction(this, 'Produce', {
       source: 'produce',

@@ -2,13 +2,23 @@ import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { AttributeType, BillingMode, StreamViewType, Table, type TableProps } from 'aws-cdk-lib/aws-dynamodb';
 import { Grant } from 'aws-cdk-lib/aws-iam';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
-import { BlockPublicAccess, Bucket, BucketEncryption, type CfnBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
+import {
+  BlockPublicAccess,
+  Bucket,
+  BucketEncryption,
+  type CfnBucket,
+  type CorsRule,
+  HttpMethods,
+  ObjectOwnership,
+} from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { ENV } from '../../shared/env.ts';
 
 export interface LogStorageProps {
   /** Whether the data survives the stack, and is protected from deletion meanwhile. Default true. */
   readonly retainData?: boolean | undefined;
+  /** Origins whose pages may use presigned URLs. Default none. */
+  readonly corsOrigins?: readonly string[] | undefined;
 }
 
 interface Rights {
@@ -74,7 +84,7 @@ export class LogStorage extends Construct {
   readonly state: Table;
   readonly bucket: Bucket;
 
-  constructor(scope: Construct, id: string, { retainData = true }: LogStorageProps = {}) {
+  constructor(scope: Construct, id: string, { retainData = true, corsOrigins = [] }: LogStorageProps = {}) {
     super(scope, id);
     const removalPolicy = retainData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY;
     const common = {
@@ -105,12 +115,13 @@ export class LogStorage extends Construct {
       objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
       // Objects go when their slot goes, never by age: a rule here could outrun a topic that keeps its records for ever.
       lifecycleRules: [{ id: 'AbortUploads', abortIncompleteMultipartUploadAfter: Duration.days(1) }],
+      ...(corsOrigins.length > 0 && { cors: [forUploads(corsOrigins)] }),
     });
     Validations.of(this.bucket).acknowledge({
       id: 'AwsSolutions-S1',
       reason:
-        "Only the backbone's own functions may read or write it. A log of every access would be a second bucket that " +
-        'grows with each spilled batch; whoever must audit single reads turns on CloudTrail data events for this ' +
+        "Only the backbone's own functions may read or write it, and whoever they sign a URL for. A log of every access " +
+        'would be a second bucket that grows with each spilled batch; whoever must audit single reads turns on CloudTrail data events for this ' +
         'bucket, which name the caller.',
     });
   }
@@ -165,6 +176,17 @@ export class LogStorage extends Construct {
       reason: 'Every object in the bucket is a payload of this backbone, under a key that its slot decides.',
     });
   }
+}
+
+/** What a page needs to send a payload as it was announced, and to get it. */
+function forUploads(origins: readonly string[]): CorsRule {
+  return {
+    allowedOrigins: [...origins],
+    allowedMethods: [HttpMethods.GET, HttpMethods.HEAD, HttpMethods.PUT],
+    allowedHeaders: ['content-type', 'range', 'x-amz-checksum-sha256'],
+    exposedHeaders: ['content-range', 'etag', 'x-amz-checksum-sha256'],
+    maxAge: Duration.hours(1).toSeconds(),
+  };
 }
 
 /** Names the resource alone: `Table.grant` would add its indexes, and there are none. */

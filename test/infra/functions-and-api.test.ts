@@ -160,6 +160,8 @@ describe('the API', () => {
   it('knows no CORS by default', () => {
     const [api] = Object.values(resourcesOf(template, 'AWS::ApiGatewayV2::Api'));
     expect(api!.Properties.CorsConfiguration).toBeUndefined();
+    const [bucket] = Object.values(resourcesOf(template, 'AWS::S3::Bucket'));
+    expect(bucket!.Properties.CorsConfiguration).toBeUndefined();
   });
 
   describe('with CORS', () => {
@@ -171,6 +173,20 @@ describe('the API', () => {
     it('allows the given origins, without credentials', () => {
       expect(cors.AllowOrigins).toEqual(['https://app.example', 'http://localhost:5173']);
       expect(cors.AllowCredentials).toBeUndefined();
+    });
+
+    it('lets their pages send payloads to the bucket, and get them, as they are signed for', () => {
+      const [bucket] = Object.values(resourcesOf(template, 'AWS::S3::Bucket'));
+      const { CorsRules } = bucket!.Properties.CorsConfiguration as { CorsRules: object[] };
+      expect(CorsRules).toEqual([
+        {
+          AllowedOrigins: ['https://app.example', 'http://localhost:5173'],
+          AllowedMethods: ['GET', 'HEAD', 'PUT'],
+          AllowedHeaders: ['content-type', 'range', 'x-amz-checksum-sha256'],
+          ExposedHeaders: ['content-range', 'etag', 'x-amz-checksum-sha256'],
+          MaxAge: 3_600,
+        },
+      ]);
     });
 
     it('tells browsers the same as the functions do where they have no gateway', () => {
