@@ -37,8 +37,8 @@ export function shareOut(
 
 /** The records of a request whose values are uploads; undefined when there are none. */
 export function uploadsOf(records: readonly ProducedRecord[]): UploadReference[] | undefined {
-  const uploads = records.flatMap(({ upload }, index) => (upload === undefined ? [] : { index, uploadId: upload }));
-  return uploads.length > 0 ? uploads : undefined;
+  if (!records.some(({ upload }) => upload !== undefined)) return undefined;
+  return records.flatMap(({ upload }, index) => (upload === undefined ? [] : { index, uploadId: upload }));
 }
 
 /**
@@ -56,12 +56,12 @@ export function encodeShares(
   const batches = new Map<number, Batch>();
   for (const [partition, { records, indexes }] of shares) {
     const uploads: BatchUpload[] = [];
-    const stored = records.map((record, position) => {
+    const store = (record: ProducedRecord, position: number): ProducedRecord => {
       if (record.upload === undefined) return record;
       uploads.push({ position, index: indexes[position]!, uploadId: record.upload });
       return { ...record, value: encodeUploadValue(record.upload, payloads.get(record.upload)!) };
-    });
-    const bytes = encodeRecordBatch(stored, now);
+    };
+    const bytes = encodeRecordBatch(payloads.size === 0 ? records : records.map(store), now);
     batches.set(partition, { count: records.length, bytes, json, ...(uploads.length > 0 && { uploads }) });
   }
   return batches;
