@@ -66,9 +66,13 @@ export function bundleFunction(name: string, folder: string): Promise<Bundle> {
   return bundle({ ...ESBUILD_OPTIONS, entryPoints: [sourceOf(name)] }, join(folder, `${name}.mjs`));
 }
 
-/** Bundles the clients and commands that are in `of`, and nothing else, with all that the SDK brings along. */
+/** What functions use of the SDK beside its clients. */
+const PRESIGNER = '@aws-sdk/s3-request-presigner';
+
+/** Bundles what is in `of` of the SDK, and nothing else, with all that it brings along. */
 export function bundleFloor(of: Bundle, folder: string): Promise<Bundle> {
   const clients = [...sdkNames(of.metafile)];
+  if (contentsOf(of.metafile).some(([name]) => name === PRESIGNER)) clients.push([PRESIGNER, ['getSignedUrl']]);
   const imports = clients.map(([client, names]) => `import { ${names.join(', ')} } from '${client}';\n`).join('');
   const contents = `${imports}export const handler = [${clients.flatMap(([, names]) => names).join(', ')}];\n`;
   return bundle({ ...ESBUILD_OPTIONS, alias: {}, stdin: { contents, resolveDir: ROOT } }, join(folder, 'floor.mjs'));
