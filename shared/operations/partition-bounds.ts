@@ -35,10 +35,12 @@ export async function findBounds(
   const id = { topicId: topic.id, partition };
   const head = await ports.heads.read(id);
   if (head === undefined) return undefined;
-  const logStart = await findLogStart(ports, topic, partition, head, deadline);
+  const { logStart, firstLeft } = await findLogStart(ports, topic, partition, head, deadline);
   // What is expired is settled, and so is what is older than any write can be late.
   const settled = await findLongSettled(ports, topic, partition, Math.max(head.settled, logStart), head.next);
-  const walk = new Walk(ports, topic, partition, { from: settled, head, provenFrom: head.settled, logStart });
+  // What expires ahead of it then leaves a hole; the log does not start there.
+  const isInside = firstLeft !== undefined && firstLeft < settled;
+  const walk = new Walk(ports, topic, partition, { from: settled, head, provenFrom: head.settled, logStart, isInside });
   await walk.run({ limit: SLOTS_PER_QUERY_MAX, outline: true, deadline }, (slot) => slot.last + 1);
   const isKept = await walk.advance(toBeKept ? 1 : undefined);
   if (walk.position < head.next && ports.clock.now() >= deadline) {
@@ -56,24 +58,33 @@ export async function findBounds(
   };
 }
 
-/** The first offset that is not expired: the stored log start, unless time has gone on since it was stored. */
+/**
+ * The first offset that is not expired: the stored log start, unless time has gone on since it was stored.
+ *
+ * @returns `firstLeft`: an offset at which something is left, if this found one
+ */
 async function findLogStart(
   ports: WalkPorts,
   topic: Topic,
   partition: number,
   head: HeadView,
   deadline: number,
-): Promise<number> {
+): Promise<{ readonly logStart: number; readonly firstLeft?: number }> {
   const id = { topicId: topic.id, partition };
   const first = (await ports.log.read(id, head.logStart, { limit: 1, outline: true })).slots[0];
   const isGone = (slot: Slot) => isExpired(topic, { time: reservedBy(slot), expiresAt: expiryOfRecords(slot) }, now);
   const now = ports.clock.now();
-  if (first === undefined || (baseOf(first) <= head.logStart && !isGone(first))) return head.logStart;
+  if (first === undefined) return { logStart: head.logStart };
+  if (baseOf(first) <= head.logStart && !isGone(first)) return { logStart: head.logStart, firstLeft: head.logStart };
   const from = await searchLog(ports, id, head.logStart, head.next, isGone);
   // What was deleted behind that place, up to the first record that is left, is told by that record.
   const walk = new Walk(ports, topic, partition, { from, head, logStart: from > head.logStart ? from : 0 });
-  await walk.run({ limit: 1, outline: true, deadline }, (_, at) => at);
-  return walk.logStart;
+  let firstLeft: number | undefined;
+  await walk.run({ limit: 1, outline: true, deadline }, (_, at) => {
+    firstLeft = at;
+    return at;
+  });
+  return { logStart: walk.logStart, ...(firstLeft === undefined ? {} : { firstLeft }) };
 }
 
 /** A void's own expiry says nothing: it outlives the records around it. */

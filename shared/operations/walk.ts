@@ -80,7 +80,7 @@ export class Walk {
   /**
    * @param start `from`: the first offset; `head`: read before the walk begins, if it was, so that the tail is judged
    * without a second read; `provenFrom`: from here up to `from` everything is known to be settled; `logStart`: below it
-   * nothing is left, as was found out already
+   * nothing is left, as was found out already; `isInside`: it is known that something below `from` is left
    */
   constructor(
     ports: WalkPorts,
@@ -91,6 +91,7 @@ export class Walk {
       readonly head?: HeadView;
       readonly provenFrom?: number;
       readonly logStart?: number;
+      readonly isInside?: boolean;
     },
   ) {
     this.#ports = ports;
@@ -99,6 +100,7 @@ export class Walk {
     this.#provenFrom = start.provenFrom ?? start.from;
     this.position = start.from;
     this.logStart = start.logStart ?? 0;
+    this.#live = start.isInside ?? false;
     if (start.head !== undefined) this.#know(start.head);
   }
 
