@@ -40,7 +40,7 @@ export const SABOTAGES: Readonly<
   Record<string, { readonly seedsMax: number; readonly environment: Environment; readonly break: Sabotage }>
 > = {
   'a reader that ignores missing slots': {
-    seedsMax: 20,
+    seedsMax: 60,
     environment: like('slow'),
     // To it, everything below the head's end is settled.
     break: (host) =>
@@ -52,19 +52,19 @@ export const SABOTAGES: Readonly<
       })),
   },
   'a fill without a condition': {
-    seedsMax: 20,
+    seedsMax: 60,
     environment: like('slow'),
     break: (host) =>
       host.rewrite((operation, input) => (operation === 'PutItem' && 'append' in input.Item! ? without(input) : input)),
   },
   'a void without a condition': {
-    seedsMax: 20,
+    seedsMax: 60,
     environment: like('slow'),
     break: (host) =>
       host.rewrite((operation, input) => (operation === 'PutItem' && 'void' in input.Item! ? without(input) : input)),
   },
   'a claim that is made after the fill': {
-    seedsMax: 40,
+    seedsMax: 100,
     environment: RACE,
     break: (host, world) =>
       replace(host, 'claims', (claims) => ({
@@ -75,7 +75,7 @@ export const SABOTAGES: Readonly<
       })),
   },
   'a claim that is not moved before the next fill': {
-    seedsMax: 20,
+    seedsMax: 60,
     environment: RACE,
     break: (host) => replace(host, 'claims', () => ({ replace: async () => true })),
   },
@@ -86,7 +86,7 @@ export const SABOTAGES: Readonly<
       host.rewrite((operation, input) => (operation === 'PutItem' && 'claim' in input.Item! ? without(input) : input)),
   },
   'a claim that compares no payloads': {
-    seedsMax: 40,
+    seedsMax: 100,
     environment: like('keys', { reused: 0.6 }),
     break: (host) =>
       replace(host, 'claims', (claims) => ({
@@ -132,12 +132,12 @@ export const SABOTAGES: Readonly<
     },
   },
   'heads that are not closed': {
-    seedsMax: 40,
+    seedsMax: 100,
     environment: like('topics'),
     break: (host) => replace(host, 'heads', () => ({ close: async () => {} })),
   },
   'reservation ids that are used twice': {
-    seedsMax: 20,
+    seedsMax: 60,
     environment: like('plain'),
     break: (host) => {
       const { newReservationId } = host.backbone;
@@ -163,7 +163,7 @@ export const SABOTAGES: Readonly<
       })),
   },
   'a writer that takes a lost answer for a refusal': {
-    seedsMax: 20,
+    seedsMax: 60,
     environment: like('harsh'),
     // The void that it could not put, it takes for put.
     break: (host) =>
