@@ -44,9 +44,14 @@ export function claimExpiry(retentionMs: number, now: number): number {
   return Math.floor((now + lifeMs) / 1_000);
 }
 
-/** The claim with another reservation for one partition. */
-export function movePin(claim: Claim, to: Pin): Claim {
-  return { ...claim, pins: claim.pins.map((pin) => (pin.partition === to.partition ? to : pin)) };
+/**
+ * The claim with another reservation for one partition. That one may live shorter than those before, if the topic's
+ * retention was shortened meanwhile; then so does the claim.
+ * @param expiresAt epoch s: when a claim made with this reservation would die
+ */
+export function movePin(claim: Claim, to: Pin, expiresAt: number): Claim {
+  const pins = claim.pins.map((pin) => (pin.partition === to.partition ? to : pin));
+  return { ...claim, pins, expiresAt: Math.min(claim.expiresAt, expiresAt) };
 }
 
 export function pinOf(claim: Claim, partition: number): Pin {

@@ -9,7 +9,6 @@ import {
   TopicNotFound,
   Unavailable,
 } from '../domain/errors.ts';
-import { RETENTION_FOREVER } from '../domain/limits.ts';
 import { settleAll } from '../domain/parallel.ts';
 import type { Batch } from '../domain/record.ts';
 import type { Reservation, Slot } from '../domain/slot.ts';
@@ -188,14 +187,14 @@ export class ClaimedAppend {
 
   /** Whether the pin's slot holds its batch. If it holds nothing, it does not any more: it is void after this. */
   async #isStored(pin: Pin): Promise<boolean> {
-    const { retentionMs } = this.#topic;
     const slot = this.#met.get(pin.id) ?? (await this.#find(pin)) ?? (await this.#void(pin));
     if (slot?.kind === 'batch') {
       if (slot.append === pin.id) return true;
       throw new StrangerInSlot(`${this.#topic.id}.${pin.partition}`, lastOf(pin), pin.id, slot.append);
     }
-    // A slot that is void now may have been filled and deleted before, once half its retention has passed.
-    if (retentionMs !== RETENTION_FOREVER && this.#ageOf(pin) > retentionMs / 2) throw unknown();
+    // A slot that is void now may have been filled and deleted before, once the claim is dead. While it lives, its slots
+    // are younger than half the retention that they were reserved with, whatever the topic's may be by now.
+    if (this.#claim!.expiresAt * 1_000 <= this.#ports.clock.now()) throw unknown();
     return false;
   }
 
@@ -223,7 +222,7 @@ export class ClaimedAppend {
     for (let moves = 0; moves < MOVES_MAX; moves++) {
       const claim = this.#claim!;
       if (pinOf(claim, partition).id !== fromId) throw new ClaimMoved();
-      const next = movePin(claim, toPin(partition, to));
+      const next = movePin(claim, toPin(partition, to), claimExpiry(this.#topic.retentionMs, to.time));
       try {
         if (await this.#ports.claims.replace(topic, key, claim, next)) {
           this.#claim = next;
@@ -234,7 +233,7 @@ export class ClaimedAppend {
       }
       const found = await this.find();
       // It has died meanwhile: what a later request with this key does, be it the same, is none of this one's business.
-      if (found?.fingerprint !== claim.fingerprint || found.expiresAt !== claim.expiresAt) throw unknown();
+      if (found?.fingerprint !== claim.fingerprint || found.expiresAt > claim.expiresAt) throw unknown();
       this.#claim = found;
       if (pinOf(found, partition).id === to.id) return;
     }

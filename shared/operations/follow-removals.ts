@@ -1,6 +1,6 @@
 import type { Clock } from '../domain/clock.ts';
 import type { VoidOrder } from '../domain/gap.ts';
-import { INTENT_LIFE_MS, LATE_MAX_MS, OBJECTS_PER_DELETE_MAX, VOID_LIFE_MS_MIN } from '../domain/limits.ts';
+import { OBJECTS_PER_DELETE_MAX, VOID_LIFE_MS_MIN } from '../domain/limits.ts';
 import type { Observe } from '../domain/observation.ts';
 import { settleAll } from '../domain/parallel.ts';
 import type { Removal, SlotRemoval } from '../domain/removal.ts';
@@ -74,20 +74,22 @@ export async function followRemovals(
 
 /**
  * Whether the slot of an intent holds no batch and never will. One that might still be filled is settled first, by a
- * void, so that no batch ever names an object that was removed.
+ * void, so that no batch ever names an object that was removed. An intent that has expired was put a day ago, so nothing
+ * can be filled there any more, and a void would do harm: where records have expired, it would look as if there had been
+ * none, and a reader that comes too late would not be told.
  */
 async function hasNoBatch(ports: RemovalPorts, { topicId, partition, last, expired }: SlotRemoval): Promise<boolean> {
   const id = { topicId, partition };
   const slot = await ports.log.find(id, last);
   if (slot !== undefined) return slot.kind === 'void';
+  if (expired) return true;
   const head = await ports.heads.read(id);
   if (head === undefined || head.closed) return true; // the topic is deleted: no append is acknowledged there
   if (last < Math.max(head.logStart, head.settled)) return true; // it held a batch, or a void, and has expired
   const now = ports.clock.now();
-  // An intent that expired was put a day ago, give or take a clock; of one that was deleted nothing is known.
-  const reservedBy = expired ? now - INTENT_LIFE_MS + LATE_MAX_MS : now;
-  // The topic's retention is not at hand: this void need only outlive what could still land.
-  const found = await ports.log.putVoid(id, { last, count: 1, previous: [], reservedBy }, now, VOID_LIFE_MS_MIN);
+  // Of an intent that was deleted nothing is known, nor is the topic's retention at hand: this void need only outlive
+  // what could still land.
+  const found = await ports.log.putVoid(id, { last, count: 1, previous: [], reservedBy: now }, now, VOID_LIFE_MS_MIN);
   if (found === undefined) ports.observe({ kind: 'slots_voided', log: `${topicId}.${partition}`, count: 1 });
   return found?.kind !== 'batch';
 }

@@ -36,10 +36,23 @@ export async function followUpload(ports: FollowUploadPorts, upload: UploadId): 
     const use = await ports.uploads.forget(upload, judged);
     if (use === undefined) return ports.uploadObjects.remove(upload);
     const lookAgainAt = await neededUntil(ports, upload, use);
-    if (lookAgainAt !== undefined) return ports.uploads.watch(upload, lookAgainAt);
+    if (lookAgainAt !== undefined) return watchOn(ports, upload, use, lookAgainAt);
     judged = use;
   }
   throw new Error(`upload ${upload.uploadId} changes hands all the time`);
+}
+
+/** A watch that ends with its topic is of no use to a topic whose purge has passed meanwhile: its slots are gone then. */
+async function watchOn(
+  { uploads, log, clock }: FollowUploadPorts,
+  upload: UploadId,
+  { partition, last }: UploadUse,
+  expiresAt: number,
+): Promise<void> {
+  await uploads.watch(upload, expiresAt);
+  if (expiresAt !== 0) return;
+  if ((await log.find({ topicId: upload.topicId, partition }, last)) !== undefined) return;
+  await uploads.watch(upload, secondsAfter(clock.now(), LATE_MAX_MS));
 }
 
 /** When to look again, epoch s, 0: when the topic is deleted; undefined: no record has it, nor ever will. */

@@ -109,7 +109,8 @@ class PartitionRead {
     for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {
       const { walk, delivered } = await this.#look(position, stopAtExpired, !looked);
       if (walk.headMissing && !delivered) return 'gone';
-      const inRange = walk.logStart <= position && (walk.head === undefined || position <= walk.head.next);
+      const mayBeBelow = walk.metExpired || walk.logStart > position;
+      const inRange = !mayBeBelow && (walk.head === undefined || position <= walk.head.next);
       if (!delivered && !inRange && stopAtExpired) {
         const bounds = await this.#bounds();
         if (bounds === undefined) return 'gone';

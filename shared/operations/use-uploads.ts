@@ -1,7 +1,7 @@
 import type { Clock } from '../domain/clock.ts';
 import { BackboneError, Unavailable, type UploadFault, UploadInvalid } from '../domain/errors.ts';
 import type { VoidOrder } from '../domain/gap.ts';
-import { SLOW_FILL_DEADLINE_MS } from '../domain/limits.ts';
+import { RETENTION_FOREVER, SLOW_FILL_DEADLINE_MS } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import type { Batch, BatchUpload } from '../domain/record.ts';
 import type { Reservation, Slot } from '../domain/slot.ts';
@@ -142,14 +142,18 @@ async function take(
  * What became of the slot for which an upload was taken. If its writer can write no more it is settled, so that a
  * producer that died keeps nobody from using the upload.
  *
- * @returns `void`: it never holds a record from now on; a number: ms until this can be known
+ * @returns `void`: it never held a record, nor will; `stored`: it does, or may have before it expired; a number: ms until
+ * this can be known
  */
 async function standingOf(ports: UploadPorts, topic: Topic, use: UploadUse): Promise<'stored' | 'void' | number> {
   const partition = { topicId: topic.id, partition: use.partition };
   const { last, count, at } = use;
   const found = await ports.log.find(partition, last);
-  if (found !== undefined) return found.kind === 'void' ? 'void' : 'stored';
+  if (found?.kind === 'batch') return 'stored';
   const now = ports.writerClock.now();
+  // Absent or void, it may have held a record that has expired since.
+  if (topic.retentionMs !== RETENTION_FOREVER && now - at > topic.retentionMs / 2) return 'stored';
+  if (found !== undefined) return 'void';
   const remainingMs = at + SLOW_FILL_DEADLINE_MS - now;
   if (remainingMs >= 0) return Math.max(1, remainingMs);
   try {

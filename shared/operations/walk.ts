@@ -69,10 +69,13 @@ export class Walk {
   head: HeadView | undefined;
   /** The walk looked for the head and there is none: the topic is gone. */
   headMissing = false;
+  /** It met something expired before any record. Whether the log starts behind it is another question. */
+  metExpired = false;
 
   readonly #ports: WalkPorts;
   readonly #topic: Topic;
   readonly #partition: PartitionId;
+  readonly #from: number;
   readonly #provenFrom: number;
   #live = false;
   #voidsLeft = VOID_PUTS_MAX;
@@ -97,6 +100,7 @@ export class Walk {
     this.#ports = ports;
     this.#topic = topic;
     this.#partition = { topicId: topic.id, partition };
+    this.#from = start.from;
     this.#provenFrom = start.provenFrom ?? start.from;
     this.position = start.from;
     this.logStart = start.logStart ?? 0;
@@ -111,8 +115,8 @@ export class Walk {
       if (round > 0 && this.#ports.clock.now() >= options.deadline) return;
       const headIsOlder = this.head !== undefined;
       const page = await this.#ports.log.read(this.#partition, this.position, { ...options, limit });
-      // A page of voids brings nothing: the more of them, the larger the next.
-      if (page.slots.every(({ kind }) => kind === 'void')) limit = Math.min(limit * 2, SLOTS_PER_QUERY_MAX);
+      // It brought less than was expected of it: the more such pages, the larger the next.
+      if (page.more) limit = Math.min(limit * 2, SLOTS_PER_QUERY_MAX);
       options.onPage?.(page.slots);
       const step = await this.#takePage(page.slots, options, visit);
       if (step === 'stop' || options.isFull?.()) return;
@@ -234,12 +238,14 @@ export class Walk {
   }
 
   /**
-   * The log starts behind what is expired; what expires behind a record that is still there only leaves a hole.
+   * The log starts behind what is expired; what expires behind a record that is still there only leaves a hole. A walk
+   * that began above the log start cannot tell: such a record may lie below it.
    * @returns whether the walk ends here
    */
   #startsAt(offset: number, { stopAtExpired = false }: WalkOptions): boolean {
     if (this.#live) return false;
-    this.logStart = Math.max(this.logStart, offset);
+    this.metExpired = true;
+    if (this.#from <= this.logStart) this.logStart = Math.max(this.logStart, offset);
     return stopAtExpired;
   }
 

@@ -58,7 +58,7 @@ export class Claims {
   }
 
   /**
-   * Replaces a claim by compare-and-set, keeping its expiry.
+   * Replaces a claim by compare-and-set.
    *
    * @returns false when it is no longer `from`, unless it is `to` already. @throws {WriteFailed}
    */
@@ -67,12 +67,13 @@ export class Claims {
     const command = new UpdateItemCommand({
       TableName: this.#table,
       Key: itemKey(topicId, key),
-      UpdateExpression: 'SET claim = :to',
+      UpdateExpression: 'SET claim = :to, expiresAt = :until',
       ConditionExpression: 'claim = :from AND expiresAt = :expiresAt',
       ExpressionAttributeValues: {
         ':from': { B: encodeClaim(from) },
         ':to': { B: bytes },
         ':expiresAt': { N: String(from.expiresAt) },
+        ':until': { N: String(to.expiresAt) },
       },
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });

@@ -174,6 +174,16 @@ export const SABOTAGES: Readonly<
         },
       })),
   },
+  'a payload that nothing announces': {
+    seedsMax: 40,
+    environment: like('spilled'),
+    break: (host) => replace(host, 'log', () => ({ putIntent: async () => {} })),
+  },
+  'a follower that does not look at the slot': {
+    seedsMax: 20,
+    environment: like('spilled'),
+    break: (host) => replace(host, 'log', () => ({ find: async () => undefined })),
+  },
   'a high watermark that ignores missing slots': {
     seedsMax: 100,
     environment: like('slow', { unread: 0 }),

@@ -88,12 +88,21 @@ describe('the payload of a slot', () => {
 });
 
 describe('the payload of an upload that was abandoned', () => {
-  it('goes when its intent expires, after its slot was voided for good', async () => {
-    const reservation = await abandonUpload();
+  it('goes when its intent expires, without a void: nothing can land there a day later', async () => {
+    await abandonUpload();
     await append(host, 'orders', 'later');
     await expire(INTENT_LIFE_MS + 2_000);
     const dispatch = bench.dispatchHost();
     await bench.follow(dispatch);
+    expect(await bench.objects()).toEqual([]);
+    expect(dispatch.faults.calls).toEqual(['GetItem', 'DeleteObjects']);
+  });
+
+  it('goes when its intent is deleted, after its slot was voided for good', async () => {
+    const reservation = await abandonUpload();
+    await append(host, 'orders', 'later');
+    const dispatch = bench.dispatchHost();
+    await dispatch.handler(await deletedIntent(), CONTEXT);
     expect(await bench.objects()).toEqual([]);
     expect(await host.backbone.log.find(partition, reservation.last)).toMatchObject({ kind: 'void', count: 1 });
     expect(await host.backbone.log.fill(partition, reservation, batchOf('late', 3), () => false)).toMatchObject({
@@ -104,14 +113,14 @@ describe('the payload of an upload that was abandoned', () => {
     ]);
   });
 
-  it('costs readers neither a wait nor a void, however many records it was to hold', async () => {
+  it('costs readers no wait and one void, however many records it was to hold', async () => {
     await abandonUpload(900);
     await append(host, 'orders', 'later');
     await expire(INTENT_LIFE_MS + 2_000);
     await bench.follow();
     const before = (await bench.items('log')).length;
     expect((await read(host, 'orders', 0)).got).toEqual(['later@900..900']);
-    expect(await bench.items('log')).toHaveLength(before);
+    expect(await bench.items('log')).toHaveLength(before + 1);
   });
 
   it('goes when a reader has voided the slot before', async () => {
@@ -153,10 +162,9 @@ describe('the payload of an upload that was abandoned', () => {
 
   it('stays when the slot is filled in the last moment: the void meets the batch', async () => {
     const reservation = await abandonUpload();
-    await expire(INTENT_LIFE_MS + 2_000);
     const dispatch = bench.dispatchHost();
     const held = dispatch.faults.hold('PutItem');
-    const following = bench.follow(dispatch);
+    const following = dispatch.handler(await deletedIntent(), CONTEXT);
     await held.arrived;
     await host.backbone.log.fill(partition, reservation, batchOf('late', 3), () => false);
     held.release();
@@ -167,17 +175,17 @@ describe('the payload of an upload that was abandoned', () => {
 
   it('of which nobody knows since when it is there is settled all the same, as if it were new', async () => {
     const { last } = await abandonUpload();
-    const record = { ...(await removedIntent()), userIdentity: undefined };
-    await bench.dispatchHost().handler(streamEvent([record] as never), CONTEXT);
+    await bench.dispatchHost().handler(await deletedIntent(), CONTEXT);
     const slot = await host.backbone.log.find(partition, last);
     expect(slot).toMatchObject({ kind: 'void', reservedBy: bench.clock.now() });
     expect(await bench.objects()).toEqual([]);
   });
 
-  async function removedIntent() {
+  /** What the stream tells of an intent that somebody deleted. */
+  async function deletedIntent() {
     bench.changes();
     await expire(INTENT_LIFE_MS + 2_000);
-    return bench.changes()[0]!;
+    return streamEvent([{ ...bench.changes()[0]!, userIdentity: undefined }] as never);
   }
 });
 
