@@ -60,13 +60,15 @@ const STARTS_MAX = 4;
 export async function readBatches(ports: ReadPorts, request: ReadRequest, sink: Sink): Promise<ReadResult> {
   const waitUntil = Math.min(ports.clock.now() + request.waitMs, request.deadline);
   let offset = request.offset;
+  let logStart = 0;
   for (let start = 0; start < STARTS_MAX; start++) {
     const topic = await topicWithPartition(ports.topics, request);
-    const read = new PartitionRead(ports, topic, request, sink, waitUntil);
+    const read = new PartitionRead(ports, topic, request, sink, waitUntil, logStart);
     const outcome = await read.from(offset);
     if (typeof outcome === 'object') return outcome;
     if (outcome === 'gone') ports.topics.drop(topic.name);
     else offset = outcome;
+    logStart = outcome === 'gone' ? 0 : read.logStart;
   }
   throw new TopicNotFound(request.topic);
 }
@@ -87,14 +89,21 @@ class PartitionRead {
   readonly #sink: Sink;
   readonly #waitUntil: number;
   readonly #partition: PartitionId;
+  #logStart: number;
 
-  constructor(ports: ReadPorts, topic: Topic, request: ReadRequest, sink: Sink, waitUntil: number) {
+  /** @param logStart as far as it is known of this incarnation: it may lie past what the head says */
+  constructor(ports: ReadPorts, topic: Topic, request: ReadRequest, sink: Sink, waitUntil: number, logStart: number) {
     this.#ports = ports;
     this.#topic = topic;
     this.#request = request;
     this.#sink = sink;
     this.#waitUntil = waitUntil;
     this.#partition = { topicId: topic.id, partition: request.partition };
+    this.#logStart = logStart;
+  }
+
+  get logStart(): number {
+    return this.#logStart;
   }
 
   /** @returns the result, the offset to begin at instead, or 'gone' when this incarnation was removed */
@@ -171,12 +180,14 @@ class PartitionRead {
     return boundOf(bounds, reset);
   }
 
-  #bounds(): Promise<PartitionBounds | undefined> {
-    return findBounds(this.#ports, this.#topic, this.#request.partition, this.#request.deadline);
+  async #bounds(): Promise<PartitionBounds | undefined> {
+    const bounds = await findBounds(this.#ports, this.#topic, this.#request.partition, this.#request.deadline);
+    this.#logStart = Math.max(this.#logStart, bounds?.logStartOffset ?? 0);
+    return bounds;
   }
 
   #result(walk: Walk): ReadResult {
-    const logStart = Math.max(walk.logStart, this.#ports.readers.logStart(this.#partition));
+    const logStart = Math.max(walk.logStart, this.#logStart, this.#ports.readers.logStart(this.#partition));
     return {
       topicId: this.#topic.id,
       nextOffset: walk.position,

@@ -49,6 +49,15 @@ export class Spill {
     expected: Spilled,
   ): Promise<Uint8Array | 'payload_missing' | 'payload_corrupt'> {
     const command = new GetObjectCommand({ Bucket: this.#bucket, Key: batchObjectKey(partition, last) });
+    // Else the SDK compares the body with the checksum that S3 keeps, and throws a bare `Error`, which would fail the
+    // whole read. Here it is compared with what the slot says, and the batch at fault is told.
+    command.middlewareStack.add(
+      (next) => (args) => {
+        delete (args.request as { headers: Record<string, string> }).headers['x-amz-checksum-mode'];
+        return next(args);
+      },
+      { step: 'build' },
+    );
     try {
       const { Body } = await readOutcome(this.#s3.send(command));
       const bytes = await readOutcome(Body!.transformToByteArray());

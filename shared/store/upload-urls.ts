@@ -46,9 +46,19 @@ export class UploadUrls {
     return { url, headers: { 'content-length': String(upload.size), [CHECKSUM_HEADER]: checksum } };
   }
 
-  /** A GET of the payload's bytes. @param now epoch ms */
+  /**
+   * A GET of the payload's bytes. Whoever has the PUT's URL says with what type and encoding S3 keeps them, also later:
+   * a reader's client must not inflate them for that, nor a browser run them as a page of the bucket.
+   *
+   * @param now epoch ms
+   */
   get(upload: UploadId, now: number): Promise<string> {
-    return getSignedUrl(this.#s3, new GetObjectCommand(this.#address(upload)), signedAt(now));
+    const command = new GetObjectCommand({
+      ...this.#address(upload),
+      ResponseContentType: 'application/octet-stream',
+      ResponseContentEncoding: 'identity',
+    });
+    return getSignedUrl(this.#s3, command, signedAt(now));
   }
 
   #address(upload: UploadId): { Bucket: string; Key: string } {

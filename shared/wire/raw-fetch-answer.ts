@@ -2,9 +2,11 @@ import { PayloadUnreadable } from '../domain/errors.ts';
 import type { BatchSlot } from '../domain/slot.ts';
 import { baseOf } from '../domain/slot.ts';
 import type { UploadId } from '../domain/upload.ts';
+import { readBatchHeader } from './batch-header.ts';
 import type { FetchAnswer, FetchFindings } from './fetch-answer.ts';
 import { ANSWER_BODY_BYTES_MAX, type ApiAnswer } from './http-answer.ts';
 import { RECORD_BATCH_TYPE } from './media-type.ts';
+import { PayloadCorrupt } from './payload-corrupt.ts';
 import { withBaseOffset } from './record-batch.ts';
 
 /** Stored batches, whole, one after the other, each with its base offset: as a Kafka client reads them. */
@@ -37,9 +39,10 @@ export class RawFetchAnswer implements FetchAnswer {
 
   /** @throws {PayloadUnreadable} when the first batch cannot be read: bytes have no place to say so */
   take(slot: BatchSlot, from: number): number {
-    if (slot.unreadable !== undefined) {
+    const damage = slot.unreadable ?? damageOf(slot);
+    if (damage !== undefined) {
       if (this.#count > 0) return from;
-      throw new PayloadUnreadable(slot.unreadable, from, slot.last + 1);
+      throw new PayloadUnreadable(damage, from, slot.last + 1);
     }
     const count = slot.last - from + 1;
     const full = this.#count + count > this.#maxRecords || this.#bytes + slot.batch.length > this.#maxBytes;
@@ -60,5 +63,15 @@ export class RawFetchAnswer implements FetchAnswer {
       },
       body: Buffer.concat(this.#batches),
     };
+  }
+}
+
+/** A batch whose header lies about its length would take all that follow it along. What is inside is the reader's to check. */
+function damageOf(slot: BatchSlot): 'payload_corrupt' | undefined {
+  try {
+    return readBatchHeader(slot.batch).count === slot.count ? undefined : 'payload_corrupt';
+  } catch (error) {
+    if (error instanceof PayloadCorrupt) return 'payload_corrupt';
+    throw error;
   }
 }

@@ -70,7 +70,7 @@ function valueFrom(sent: Fields, source: RecordText, index: number): Uint8Array 
 /** The id of an upload, as it was given: whether there is such a one is not known here. */
 function uploadOf(value: unknown): string {
   if (isObject(value) && Object.keys(value).length === 1 && typeof value.uploadId === 'string') return value.uploadId;
-  throw new FieldFault('value', `must be {"uploadId": "…"} when it is an upload, not ${quoted(value)}`);
+  throw new FieldFault('value', 'must be {"uploadId": "…"}, a text and no other field, when it is an upload');
 }
 
 function keyOf(sent: Fields, source: RecordText, index: number): Uint8Array | null {
