@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
 
-export const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
+export const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const;
 export type Letter = (typeof LETTERS)[number];
 
-export const HELP = `Measures what the backbone costs. Takes about two minutes; needs nothing but Node.js.
+export const HELP = `Measures what the backbone costs. Takes two to three minutes; needs nothing but Node.js.
 
 Usage: npm run bench
        npm run bench -- --only a,b
@@ -14,6 +14,8 @@ Usage: npm run bench
   d  throughput over HTTP
   e  size and load time of the Lambda packages
   f  the sweep: what it costs at rest, and when there is something to purge
+  g  appends with an Idempotency-Key, and their repeats
+  h  memory of produce and fetch, beside the size of the request or answer
 
 Tables go to stdout, progress to stderr, all figures to a JSON file in bench/results.
 Exit code 1: a count that must hold does not. bench/README.md tells what each figure means.`;

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
-import { openBackbone } from '../functions/backbone.ts';
+import { type Clients, openBackbone } from '../functions/backbone.ts';
 import { fetchHandler } from '../functions/fetch.ts';
 import { produceHandler } from '../functions/produce.ts';
 import { topicsHandler } from '../functions/topics.ts';
 import { openEmbeddedAws } from '../local/aws/embedded-aws.ts';
-import { createBackboneTables } from '../local/aws/tables.ts';
+import { createBackboneTables, createBucket } from '../local/aws/tables.ts';
 import type { Answer } from '../local/gateway-answer.ts';
 import { type RoutedEvent, toEvent } from '../local/gateway-event.ts';
 import { invoke } from '../local/invocation.ts';
 import type { Clock } from '../shared/domain/clock.ts';
 import { SPILL_ABOVE_BYTES_DEFAULT } from '../shared/domain/limits.ts';
 import type { ApiFunction } from '../shared/wire/routes.ts';
-import { orderEvents } from './event.ts';
+import { type BenchEvent, orderEvents } from './event.ts';
 import { Meter } from './meter.ts';
 
 /** A request as a client makes it. */
@@ -28,7 +28,6 @@ export interface Sent {
 export type Container = (sent: Sent) => Promise<Answer>;
 
 export interface BenchBackbone {
-  readonly dynamodb: DynamoDBClient;
   /** Sees every call that a container makes. */
   readonly meter: Meter;
   /** The functions anew, as after a cold start: nothing is cached. */
@@ -37,7 +36,8 @@ export interface BenchBackbone {
 }
 
 export const TABLES = { logTable: 'log', stateTable: 'state' };
-const ENVIRONMENT = { ...TABLES, bucket: 'payloads', spillAboveBytes: SPILL_ABOVE_BYTES_DEFAULT };
+const BUCKET = 'payloads';
+const ENVIRONMENT = { ...TABLES, bucket: BUCKET, spillAboveBytes: SPILL_ABOVE_BYTES_DEFAULT };
 const TIMEOUT_MS = 30_000;
 
 /**
@@ -47,24 +47,31 @@ const TIMEOUT_MS = 30_000;
 export async function openBenchBackbone(): Promise<BenchBackbone> {
   const aws = await openEmbeddedAws();
   const dynamodb = new DynamoDBClient(aws.clientConfig());
-  await createBackboneTables(dynamodb, TABLES);
+  const s3 = new S3Client(aws.clientConfig());
+  await createBackboneResources({ dynamodb, s3 });
   const meter = new Meter();
   meter.watch(dynamodb);
+  meter.watch(s3);
   const openedAt = Date.now();
   return {
-    dynamodb,
     meter,
-    container: () => containerOf(dynamodb, { now: () => openedAt }),
+    container: () => containerOf(dynamodb, { now: () => openedAt }, s3),
     async close() {
       dynamodb.destroy();
+      s3.destroy();
       await aws.close();
     },
   };
 }
 
-/** The functions over a client, called as the gateway does. */
-export function containerOf(dynamodb: DynamoDBClient, host?: Clock): Container {
-  const handlers = handlersOver(dynamodb, host);
+/** What the functions store things in, under the names by which `handlersOver` knows them. */
+export async function createBackboneResources({ dynamodb, s3 }: Clients): Promise<void> {
+  await Promise.all([createBackboneTables(dynamodb, TABLES), createBucket(s3, BUCKET)]);
+}
+
+/** The functions over AWS clients, called as the gateway does. */
+export function containerOf(dynamodb: DynamoDBClient, host?: Clock, s3?: S3Client): Container {
+  const handlers = handlersOver(dynamodb, host, s3);
   const { signal } = new AbortController();
   return async (sent) => {
     const { route, event } = gatewayEvent(sent);
@@ -74,17 +81,20 @@ export function containerOf(dynamodb: DynamoDBClient, host?: Clock): Container {
   };
 }
 
-/** The functions over a client, as they are deployed. */
-export function handlersOver(dynamodb: DynamoDBClient, host: Clock = Date) {
-  // The same network and the same credentials; the host's name is of no account to an engine in this process.
-  const { region, credentials, requestHandler } = dynamodb.config;
-  const s3 = new S3Client({ region, credentials, requestHandler, endpoint: 'http://127.0.0.1' });
+/** The functions over AWS clients, as they are deployed. */
+export function handlersOver(dynamodb: DynamoDBClient, host: Clock = Date, s3: S3Client = s3Beside(dynamodb)) {
   const backbone = openBackbone({ dynamodb, s3 }, ENVIRONMENT, () => {}, host);
   return {
     produce: produceHandler(backbone),
     fetch: fetchHandler(backbone),
     topics: topicsHandler(backbone),
   } satisfies Record<ApiFunction, unknown>;
+}
+
+/** The same network and the same credentials; the host's name is of no account to an engine in this process. */
+function s3Beside(dynamodb: DynamoDBClient): S3Client {
+  const { region, credentials, requestHandler } = dynamodb.config;
+  return new S3Client({ region, credentials, requestHandler, endpoint: 'http://127.0.0.1' });
 }
 
 /** What the gateway makes of a request. */
@@ -104,14 +114,21 @@ export function gatewayEvent({ method, target, headers = {}, body = Buffer.alloc
   return routed;
 }
 
-/** Makes a topic of one partition. */
-export function putTopic(name: string): Sent {
-  return json('PUT', `/v1/topics/${name}`, { partitions: 1 });
+/** Makes a topic, of one partition unless it is told otherwise. */
+export function putTopic(name: string, partitions = 1): Sent {
+  return json('PUT', `/v1/topics/${name}`, { partitions });
 }
 
 /** Appends `count` orders, keyed, in JSON. Another seed: other orders. */
 export function produceOrders(topic: string, count: number, seed: number): Sent {
-  return json('POST', `/v1/topics/${topic}/records`, { records: orderEvents(count, seed) });
+  return produceEvents(topic, orderEvents(count, seed));
+}
+
+/** Appends events in JSON, once if there is an `Idempotency-Key`. */
+export function produceEvents(topic: string, records: readonly BenchEvent[], idempotencyKey?: string): Sent {
+  const sent = json('POST', `/v1/topics/${topic}/records`, { records });
+  if (idempotencyKey === undefined) return sent;
+  return { ...sent, headers: { ...sent.headers, 'idempotency-key': idempotencyKey } };
 }
 
 /** Reads partition 0 from an offset on. */

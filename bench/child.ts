@@ -15,9 +15,14 @@ interface Waiting {
 }
 
 /** Starts a file of this folder, which calls `answerParent`. What it prints goes nowhere, but for its errors. */
-export function startChild(file: string, environment: Readonly<Record<string, string>> = {}): Child {
+export function startChild(
+  file: string,
+  environment: Readonly<Record<string, string>> = {},
+  nodeOptions: readonly string[] = [],
+): Child {
   const child = fork(new URL(file, import.meta.url), {
     env: { ...process.env, ...environment },
+    execArgv: [...process.execArgv, ...nodeOptions],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const exited = once(child, 'exit');

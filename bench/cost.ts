@@ -1,93 +1,53 @@
-import {
-  type BenchBackbone,
-  type Container,
-  fetchRecords,
-  openBenchBackbone,
-  produceOrders,
-  putTopic,
-} from './backbone.ts';
-import { type Call, sequentialRoundTrips, sum } from './meter.ts';
-import { type Law, median, type Progress, type Section, tableOf } from './section.ts';
-import { readUnits, writeUnits } from './units.ts';
+import { FETCH_RECORDS_MAX, SPILL_ABOVE_BYTES_DEFAULT } from '../shared/domain/limits.ts';
+import { APPEND_HEADS, AppendLaws, type AppendRow, appendRow } from './append-cost.ts';
+import { type BenchBackbone, fetchRecords, openBenchBackbone, produceEvents, putTopic } from './backbone.ts';
+import { type BenchEvent, orderEvents, sealedEvents } from './event.ts';
+import { type Exchange, exchange, slotBytesOf } from './exchange.ts';
+import { FETCH_HEADS, FetchLaws, type FetchRow, fetchRows, type LogRead } from './fetch-cost.ts';
+import { type Progress, type Section, tableOf } from './section.ts';
 
-/** Records per request. */
-const BATCHES = [1, 10, 100, 1_000];
-/** Requests of each size: enough to fill a slot's memory of 8 predecessors, with some after it. */
-const APPENDS = 12;
-
-interface AppendRow {
+/** What is appended, and read back. */
+export interface CostCase {
+  readonly events: 'orders' | 'sealed';
   readonly records: number;
-  readonly bodyBytes: number;
-  readonly batchBytes: number;
-  readonly slotBytes: number;
-  readonly writeUnits: number;
-  readonly floorWriteUnits: number;
-  readonly readUnits: number;
-  readonly s3Requests: number;
-  readonly roundTrips: number;
-  readonly writeUnitsPer1000Records: number;
 }
 
-interface FetchRow {
-  readonly records: number;
-  readonly where: string;
-  readonly answerBytes: number;
-  readonly readUnits: number;
-  readonly floorReadUnits: number;
-  readonly writeUnits: number;
-  readonly dynamodbRequests: number;
-  readonly s3Requests: number;
-  readonly roundTrips: number;
-}
-
-/** What one request made the functions do. */
-interface Exchange {
-  readonly calls: readonly Call[];
-  readonly bytes: number;
-}
-
-const APPEND_HEADS = {
-  records: 'records',
-  bodyBytes: 'body bytes',
-  batchBytes: 'batch bytes',
-  slotBytes: 'slot bytes',
-  writeUnits: 'write units',
-  floorWriteUnits: 'floor',
-  readUnits: 'read units',
-  s3Requests: 'S3',
-  roundTrips: 'round trips',
-  writeUnitsPer1000Records: 'write units per 1000 records',
-};
-
-const FETCH_HEADS = {
-  records: 'records',
-  where: 'where',
-  answerBytes: 'answer bytes',
-  readUnits: 'read units',
-  floorReadUnits: 'floor',
-  writeUnits: 'write units',
-  dynamodbRequests: 'requests',
-  s3Requests: 'S3',
-  roundTrips: 'round trips',
-};
+const CASES: readonly CostCase[] = [
+  { events: 'orders', records: 1 },
+  { events: 'orders', records: 10 },
+  { events: 'orders', records: 100 },
+  { events: 'sealed', records: 100 },
+  { events: 'orders', records: 1_000 },
+];
+const EVENTS = { orders: orderEvents, sealed: sealedEvents } satisfies Record<CostCase['events'], unknown>;
+/** Batches of each kind: more than a slot's memory of 8 predecessors, and enough for a middle of the log. */
+const APPENDS = 40;
+/** Batches in one answer. */
+const READS = [1, 10];
 
 /** What appends and fetches consume, as the engine reports it. */
-export async function measureCost(progress: Progress, batches: readonly number[] = BATCHES): Promise<Section> {
+export async function measureCost(progress: Progress, cases: readonly CostCase[] = CASES): Promise<Section> {
   const backbone = await openBenchBackbone();
   const appends: AppendRow[] = [];
   const fetches: FetchRow[] = [];
-  const laws = new Laws();
+  const [appendLaws, fetchLaws] = [new AppendLaws(), new FetchLaws()];
   try {
-    for (const records of batches) {
-      progress(`batches of ${records}`);
-      const topic = `cost-${records}`;
+    for (const { events, records } of cases) {
+      progress(`batches of ${records} ${events}`);
+      const topic = `${events}-${records}`;
       await backbone.container()(putTopic(topic));
-      const appended = await appendAll(backbone, topic, records);
-      laws.judgeAppends(records, appended);
-      appends.push(appendRow(records, appended));
-      const fetched = await fetchAll(backbone, topic, records);
-      laws.judgeFetches(records, fetched);
-      fetches.push(...fetchRows(records, fetched, slotBytes(appended)));
+      const appended = await appendAll(backbone, topic, (seed) => EVENTS[events](records, seed));
+      appendLaws.judge(`${records} ${events}`, appended);
+      const row = appendRow(events, records, appended);
+      appends.push(row);
+      const spilled = row.batchBytes > SPILL_ABOVE_BYTES_DEFAULT;
+      for (const batches of READS.filter((count) => count * records <= FETCH_RECORDS_MAX)) {
+        const exchanges = await fetchAll(backbone, topic, records * batches, APPENDS / batches);
+        const slots = appended.map(({ calls }) => slotBytesOf(calls));
+        const read: LogRead = { events, records, batches, slots, spilled, exchanges };
+        fetchLaws.judge(read);
+        fetches.push(...fetchRows(read));
+      }
     }
   } finally {
     await backbone.close();
@@ -96,124 +56,37 @@ export async function measureCost(progress: Progress, batches: readonly number[]
     title: 'cost of an append and of a fetch, as the engine reports it',
     tables: [
       tableOf('append, median of those after the container’s first', APPEND_HEADS, appends),
-      tableOf('fetch of as many records as a batch has', FETCH_HEADS, fetches),
+      tableOf('fetch of as many records as some batches have', FETCH_HEADS, fetches),
     ],
-    laws: laws.all,
+    laws: [...appendLaws.all, ...fetchLaws.all],
     notes: [
-      'floor: 1 + ⌈batch KB⌉ write units, ⌈slot bytes / 4 KB⌉ read units. A container’s first request also reads the topic.',
+      'floor: 1 + ⌈batch KB⌉ write units, 2 where the batch goes to S3; ⌈bytes of the slots in the answer / 4 KB⌉ read units.',
+      'A container’s first request also reads the topic, and its first fetch the head.',
     ],
   };
 }
 
-async function appendAll({ container, meter }: BenchBackbone, topic: string, records: number): Promise<Exchange[]> {
-  const call = container();
-  const exchanges: Exchange[] = [];
-  meter.take();
-  for (let seed = 1; seed <= APPENDS; seed++) {
-    const sent = produceOrders(topic, records, seed);
-    await call(sent);
-    exchanges.push({ calls: meter.take(), bytes: sent.body!.length });
-  }
-  return exchanges;
+async function appendAll(
+  { container, meter }: BenchBackbone,
+  topic: string,
+  eventsOf: (seed: number) => readonly BenchEvent[],
+): Promise<Exchange[]> {
+  const requests = Array.from({ length: APPENDS }, (_, i) => produceEvents(topic, eventsOf(i + 1)));
+  return exchange(meter, container(), requests);
 }
 
-/** Reads the log batch by batch, from its start to its end, in one container. */
-async function fetchAll({ container, meter }: BenchBackbone, topic: string, records: number): Promise<Exchange[]> {
-  const call: Container = container();
-  const exchanges: Exchange[] = [];
-  meter.take();
-  for (let i = 0; i < APPENDS; i++) {
-    const { body } = await call(fetchRecords(topic, i * records, records));
-    exchanges.push({ calls: meter.take(), bytes: body.length });
-    const got = (JSON.parse(body.toString()) as { records: unknown[] }).records.length;
+/** Reads the log from its start to its end, in one container. */
+async function fetchAll(
+  { container, meter }: BenchBackbone,
+  topic: string,
+  records: number,
+  times: number,
+): Promise<Exchange[]> {
+  const requests = Array.from({ length: times }, (_, i) => fetchRecords(topic, i * records, records));
+  const exchanges = await exchange(meter, container(), requests);
+  for (const { answer } of exchanges) {
+    const got = (JSON.parse(answer.toString()) as { records: unknown[] }).records.length;
     if (got !== records) throw new Error(`${got} records came instead of ${records}`);
   }
   return exchanges;
-}
-
-function appendRow(records: number, exchanges: readonly Exchange[]): AppendRow {
-  const warm = exchanges.slice(1);
-  const units = median(warm.map(({ calls }) => sum(calls, 'writeUnits')));
-  const batchBytes = median(warm.map(({ calls }) => slotOf(calls)?.batchBytes ?? Number.NaN));
-  return {
-    records,
-    bodyBytes: median(warm.map(({ bytes }) => bytes)),
-    batchBytes,
-    slotBytes: slotBytes(warm),
-    writeUnits: units,
-    floorWriteUnits: 1 + writeUnits(batchBytes),
-    readUnits: median(warm.map(({ calls }) => sum(calls, 'readUnits'))),
-    s3Requests: median(warm.map(({ calls }) => s3Of(calls))),
-    roundTrips: median(warm.map(({ calls }) => sequentialRoundTrips(calls))),
-    writeUnitsPer1000Records: (units / records) * 1_000,
-  };
-}
-
-function fetchRows(records: number, exchanges: readonly Exchange[], bytes: number): FetchRow[] {
-  const middle = exchanges[APPENDS >> 1]!;
-  const places = [
-    ['a container’s first', exchanges[0]!],
-    ['in the middle of the log', middle],
-    ['at the end of the log', exchanges.at(-1)!],
-  ] as const;
-  return places.map(([where, exchange]) => ({
-    records,
-    where,
-    answerBytes: exchange.bytes,
-    readUnits: sum(exchange.calls, 'readUnits'),
-    floorReadUnits: readUnits(bytes),
-    writeUnits: sum(exchange.calls, 'writeUnits'),
-    dynamodbRequests: sum(
-      exchange.calls.filter(({ service }) => service === 'DynamoDB'),
-      'attempts',
-    ),
-    s3Requests: s3Of(exchange.calls),
-    roundTrips: sequentialRoundTrips(exchange.calls),
-  }));
-}
-
-const slotOf = (calls: readonly Call[]) => calls.find(({ operation }) => operation === 'PutItem');
-const slotBytes = (exchanges: readonly Exchange[]) =>
-  median(exchanges.map(({ calls }) => slotOf(calls)?.putBytes ?? Number.NaN));
-const s3Of = (calls: readonly Call[]) =>
-  sum(
-    calls.filter(({ service }) => service === 'S3'),
-    'attempts',
-  );
-
-/** The counts that the design promises, and where they were not met. */
-class Laws {
-  readonly #units: string[] = [];
-  readonly #appendTrips: string[] = [];
-  readonly #fetchTrips: string[] = [];
-
-  get all(): Law[] {
-    return [
-      { law: 'write units per append are exactly 1 + ⌈slot KB⌉', broken: this.#units },
-      { law: 'an append takes 2 sequential round trips: an UpdateItem, then a PutItem', broken: this.#appendTrips },
-      { law: 'a fetch that finds data takes 1, one Query, and does not read the head', broken: this.#fetchTrips },
-    ];
-  }
-
-  /** A container's first append reads the topic, too: one round trip more, and not one write unit. */
-  judgeAppends(records: number, exchanges: readonly Exchange[]): void {
-    for (const [i, { calls }] of exchanges.entries()) {
-      const [units, wanted] = [sum(calls, 'writeUnits'), 1 + writeUnits(slotOf(calls)?.putBytes ?? Number.NaN)];
-      if (units !== wanted) this.#units.push(`append ${i} of ${records} records: ${units} units, not ${wanted}`);
-      const made = (i === 0 ? calls.slice(1) : calls).map(({ operation }) => operation).join(', ');
-      const trips = sequentialRoundTrips(calls) - (i === 0 ? 1 : 0);
-      if (trips === 2 && made === 'UpdateItem, PutItem') continue;
-      this.#appendTrips.push(`append ${i} of ${records} records: ${trips} round trips (${made})`);
-    }
-  }
-
-  /** `settled` may be moved beside the Query, once every 1,000 offsets. A container's first fetch reads topic and head. */
-  judgeFetches(records: number, exchanges: readonly Exchange[]): void {
-    for (const [i, { calls }] of exchanges.slice(1).entries()) {
-      const made = calls.map(({ operation }) => operation).sort();
-      const trips = sequentialRoundTrips(calls);
-      if (trips === 1 && /^Query(,UpdateItem)?$/.test(made.join())) continue;
-      this.#fetchTrips.push(`fetch ${i + 1} of ${records} records: ${trips} round trips (${made.join(', ')})`);
-    }
-  }
 }

@@ -21,16 +21,34 @@ const STREETS = ['Lindenallee', 'Rue des Écoles', 'Harbour Road', 'Via Garibald
 const CITIES = ['Hamburg', 'Lyon', 'Bristol', 'Torino', 'Zaragoza', 'København'];
 const SHIPPING = ['standard', 'express', 'pickup'] as const;
 
-/** An order as a shop would publish it: nested, about 1 KB of JSON, ids and amounts that differ from event to event. */
-export interface OrderEvent {
-  readonly key: string;
+/** A record as a producer sends it in JSON. */
+export interface BenchEvent {
+  readonly key?: string;
+  readonly partition?: number;
   readonly value: object;
+}
+
+/** An order as a shop would publish it: nested, about 1 KB of JSON, ids and amounts that differ from event to event. */
+export interface OrderEvent extends BenchEvent {
+  readonly key: string;
 }
 
 /** `count` events, the same ones for the same seed. */
 export function orderEvents(count: number, seed = 1): OrderEvent[] {
   const random = randomFrom(seed);
   return Array.from({ length: count }, (_, i) => orderEvent(random, i));
+}
+
+/** `count` events whose 1 KB does not compress, as when the producer encrypts it. */
+export function sealedEvents(count: number, seed = 1): BenchEvent[] {
+  const random = randomFrom(seed);
+  return Array.from({ length: count }, (_, i) => {
+    const sealed = Buffer.from(Array.from({ length: 720 }, () => Math.floor(random() * 256)));
+    return {
+      key: `order-${seed}-${i}`,
+      value: { type: 'OrderPlaced', keyId: 'orders-7', sealed: sealed.toString('base64') },
+    };
+  });
 }
 
 function orderEvent(random: () => number, i: number): OrderEvent {

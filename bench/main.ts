@@ -19,6 +19,8 @@ const SECTIONS: Readonly<Record<Letter, (progress: Progress) => Promise<Section>
   d: async (progress) => (await import('./throughput.ts')).measureThroughput(progress),
   e: async (progress) => (await import('./packages.ts')).measurePackages(progress),
   f: async (progress) => (await import('./sweep.ts')).measureSweep(progress),
+  g: async (progress) => (await import('./keyed.ts')).measureKeyed(progress),
+  h: async (progress) => (await import('./memory.ts')).measureMemory(progress),
 };
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));

@@ -13,7 +13,7 @@ export interface Call {
   readonly conditionFailed: boolean;
   /** Of the item put; 0 for anything but a PutItem. */
   readonly putBytes: number;
-  /** Of the batch in that item. */
+  /** Of the batch in that item, or of the object put. */
   readonly batchBytes: number;
   /** Places in the order of all beginnings and ends: a call began after another one when `began` > its `ended`. */
   readonly began: number;
@@ -42,12 +42,13 @@ const WRITES: ReadonlySet<string> = new Set([
 export class Meter {
   #tick = 0;
   #calls: Call[] = [];
+  readonly #running = new Set<Promise<unknown>>();
 
   watch(client: Watched): void {
     const service = client.config.serviceId;
     const middleware = (next: Next, context: Context): Next => {
       const operation = (context.commandName ?? '').replace(/Command$/, '');
-      return (args) => this.#measure(service, operation, next, args);
+      return (args) => this.#follow(this.#measure(service, operation, next, args));
     };
     client.middlewareStack.add(middleware, { step: 'initialize', name: 'benchMeter' });
   }
@@ -59,16 +60,29 @@ export class Meter {
     return calls;
   }
 
+  /** Waits for the calls that nobody waited for, then takes all. */
+  async takeAll(): Promise<Call[]> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+    return this.take();
+  }
+
+  #follow<T>(call: Promise<T>): Promise<T> {
+    const ended = call.finally(() => this.#running.delete(ended));
+    this.#running.add(ended);
+    return ended;
+  }
+
   async #measure(service: string, operation: string, next: Next, args: Parameters<Next>[0]) {
     const began = ++this.#tick;
     const asked = service === 'DynamoDB' ? { ...args.input, ReturnConsumedCapacity: 'TOTAL' } : args.input;
     const item = operation === 'PutItem' ? args.input.Item : undefined;
+    const batch = operation === 'PutObject' ? args.input.Body : item?.batch?.B;
     const note = (units: number, attempts: number, conditionFailed: boolean) => {
       const isWrite = WRITES.has(operation);
       this.#calls.push({
         ...{ service, operation, attempts, conditionFailed, began, ended: ++this.#tick },
         ...{ writeUnits: isWrite ? units : 0, readUnits: isWrite ? 0 : units },
-        ...{ putBytes: item === undefined ? 0 : itemBytes(item), batchBytes: item?.batch?.B?.length ?? 0 },
+        ...{ putBytes: item === undefined ? 0 : itemBytes(item), batchBytes: batch?.length ?? 0 },
       });
     };
     try {

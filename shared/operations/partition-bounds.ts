@@ -72,7 +72,7 @@ async function findLogStart(
 ): Promise<{ readonly logStart: number; readonly firstLeft?: number }> {
   const id = { topicId: topic.id, partition };
   const first = (await ports.log.read(id, head.logStart, { limit: 1, outline: true })).slots[0];
-  const isGone = (slot: Slot) => isExpired(topic, { time: reservedBy(slot), expiresAt: expiryOfRecords(slot) }, now);
+  const isGone = (slot: Slot) => isExpired(topic, { time: orderedTime(slot), expiresAt: expiryOfRecords(slot) }, now);
   const now = ports.clock.now();
   if (first === undefined) return { logStart: head.logStart };
   if (baseOf(first) <= head.logStart && !isGone(first)) return { logStart: head.logStart, firstLeft: head.logStart };
@@ -85,6 +85,14 @@ async function findLogStart(
     return at;
   });
   return { logStart: walk.logStart, ...(firstLeft === undefined ? {} : { firstLeft }) };
+}
+
+/**
+ * A time that no slot before this one exceeds by more than clocks differ, for searches. A batch was reserved within a second
+ * of its time, or it would not have been filled; of a void, the reservation may have landed `LATE_MAX_MS` after it.
+ */
+export function orderedTime(slot: Slot): number {
+  return slot.kind === 'void' ? slot.reservedBy + LATE_MAX_MS : slot.at;
 }
 
 /** A void's own expiry says nothing: it outlives the records around it. */

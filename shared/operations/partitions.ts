@@ -1,9 +1,8 @@
 import { TopicNotFound, Unavailable } from '../domain/errors.ts';
 import { CLOCK_SKEW_MS, WALK_BUDGET_MS } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
-import { reservedBy } from '../domain/slot.ts';
 import type { Topic } from '../domain/topic.ts';
-import { findBounds, type PartitionBounds } from './partition-bounds.ts';
+import { findBounds, orderedTime, type PartitionBounds } from './partition-bounds.ts';
 import { searchLog } from './search-log.ts';
 import type { TopicCache } from './topic-cache.ts';
 import { SLOTS_PER_QUERY_MAX, Walk, type WalkPorts } from './walk.ts';
@@ -58,7 +57,7 @@ async function findTime(
     id,
     logStartOffset,
     highWatermark,
-    (slot) => reservedBy(slot) < time - CLOCK_SKEW_MS,
+    (slot) => orderedTime(slot) < time - CLOCK_SKEW_MS,
   );
   const walk = new Walk(ports, topic, partition, { from });
   let found: number | undefined;

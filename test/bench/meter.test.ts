@@ -1,4 +1,4 @@
-import { PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Meter, sequentialRoundTrips } from '../../bench/meter.ts';
 import { type EmbeddedTables, embeddedTables } from '../support/embedded.ts';
@@ -30,6 +30,15 @@ describe('the meter', () => {
       { ...common, writeUnits: 0, conditionFailed: true },
     ]);
     expect(meter.take()).toEqual([]);
+  });
+
+  it('waits for calls that nobody waited for, when it is asked for all', async () => {
+    const call = tables.dynamodb.send(
+      new GetItemCommand({ TableName: tables.logTable, Key: { log: { S: 'b' }, last: { N: '1' } } }),
+    );
+    expect(meter.take()).toEqual([]);
+    expect(await meter.takeAll()).toMatchObject([{ operation: 'GetItem', readUnits: 0.5 }]);
+    await call;
   });
 });
 
