@@ -5,7 +5,7 @@ import { API_FUNCTION_TIMEOUT_MS, GATEWAY_TIMEOUT_MS } from '../shared/domain/li
 import { readCorsOrigins } from '../shared/env.ts';
 import { allowOrigin, isPreflight, preflightAnswer } from '../shared/wire/cross-origin.ts';
 import { type ApiAnswer, toGatewayResult } from '../shared/wire/http-answer.ts';
-import { type ApiRequest, headersOf, parseApiRequest } from '../shared/wire/http-request.ts';
+import { type ApiRequest, headerOf, parseApiRequest } from '../shared/wire/http-request.ts';
 import { codeOf, problemAnswer, STATUS } from '../shared/wire/problem.ts';
 import { methodsOf } from '../shared/wire/routes.ts';
 import { logFailure, logger, recordRequest } from './observability.ts';
@@ -88,14 +88,14 @@ function requestRecord(): Step {
 
 function gatewayResult(): Step {
   const convert: Step['after'] = (request) => {
-    request.response = toGatewayResult(request.response, headersOf(request.event).get('accept-encoding'));
+    request.response = toGatewayResult(request.response, headerOf(request.event, 'accept-encoding'));
   };
   return { after: convert, onError: convert };
 }
 
 function crossOrigin(origins: readonly string[]): Step {
   const allow: Step['after'] = (request) => {
-    request.response = allowOrigin(request.response, headersOf(request.event).get('origin'), origins);
+    request.response = allowOrigin(request.response, headerOf(request.event, 'origin'), origins);
   };
   return { after: allow, onError: allow };
 }

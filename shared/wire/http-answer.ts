@@ -20,6 +20,8 @@ export const ANSWER_BODY_BYTES_MAX = Math.floor((LAMBDA_ANSWER_BYTES_MAX - ENVEL
 export const ESCAPED_BODY_BYTES_MAX = LAMBDA_ANSWER_BYTES_MAX - ENVELOPE_BYTES;
 /** A text up to here fits even when every byte of it is escaped: `"` and `\` take two bytes in the function's answer. */
 const TEXT_BYTES_MAX = Math.floor(ESCAPED_BODY_BYTES_MAX / 2);
+/** What a UTF-16 unit takes in UTF-8: a character of four bytes is two units. */
+const BYTES_PER_UNIT_MAX = 3;
 /** Bodies below this gain nothing from compression. */
 const GZIP_ABOVE_BYTES = 1_024;
 
@@ -46,19 +48,23 @@ export function toGatewayResult(
   if (body === undefined) return { statusCode, headers: { ...answer.headers } };
   const headers: Record<string, string> = { 'content-type': JSON_TYPE, ...answer.headers };
   if (typeof body !== 'string') return { statusCode, headers, ...inBase64(body) };
-  const bytes = Buffer.byteLength(body);
-  if (bytes >= GZIP_ABOVE_BYTES) {
+  if (body.length >= GZIP_ABOVE_BYTES || Buffer.byteLength(body) >= GZIP_ABOVE_BYTES) {
     headers.vary = headers.vary === undefined ? 'Accept-Encoding' : `${headers.vary}, Accept-Encoding`;
     if (weightOf(acceptEncoding, 'gzip') > 0) {
       headers['content-encoding'] = 'gzip';
       return { statusCode, headers, ...inBase64(gzipSync(body, { level: 1 })) };
     }
   }
-  return { statusCode, headers, ...(fitsAsText(body, bytes) ? { body } : inBase64(Buffer.from(body))) };
+  return { statusCode, headers, ...(fitsAsText(body) ? { body } : inBase64(Buffer.from(body))) };
 }
 
-/** Escapes are counted only where they decide: for a text too large for base64, as one large record may be. */
-function fitsAsText(body: string, bytes: number): boolean {
+/**
+ * Bytes are counted only where the number of characters does not decide; escapes for a text too large for base64, as one
+ * large record may be.
+ */
+function fitsAsText(body: string): boolean {
+  if (body.length * BYTES_PER_UNIT_MAX <= TEXT_BYTES_MAX) return true;
+  const bytes = Buffer.byteLength(body);
   if (bytes <= TEXT_BYTES_MAX) return true;
   if (bytes <= ANSWER_BODY_BYTES_MAX || bytes > LAMBDA_ANSWER_BYTES_MAX) return false;
   return Buffer.byteLength(JSON.stringify(body)) <= LAMBDA_ANSWER_BYTES_MAX - ENVELOPE_BYTES;

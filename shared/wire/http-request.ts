@@ -47,8 +47,15 @@ export function parseApiRequest(event: APIGatewayProxyEventV2): ApiRequest {
   };
 }
 
-/** Header names in lower case, whoever made the event. */
-export function headersOf(event: APIGatewayProxyEventV2): Map<string, string> {
+/** One header, by its name in lower case, whoever made the event. */
+export function headerOf({ headers = {} }: APIGatewayProxyEventV2, name: string): string | undefined {
+  const value = headers[name];
+  if (value !== undefined) return value;
+  return headers[Object.keys(headers).find((sent) => sent.toLowerCase() === name) ?? name];
+}
+
+/** Header names in lower case. */
+function headersOf(event: APIGatewayProxyEventV2): Map<string, string> {
   const headers = new Map<string, string>();
   for (const [name, value] of Object.entries(event.headers ?? {})) {
     if (value !== undefined) headers.set(name.toLowerCase(), value);

@@ -11,12 +11,13 @@ import { uploadLink } from './upload-value.ts';
 import { textOf } from './utf8.ts';
 
 /** Everything around the records: a topic id is a ULID of 26 characters, an offset has 16 digits at most. */
-const ENVELOPE_BYTES = envelope({
+const [BEFORE_BYTES, AFTER_BYTES] = envelope({
   topicId: '0'.repeat(26),
   nextOffset: Number.MAX_SAFE_INTEGER,
   logStartOffset: Number.MAX_SAFE_INTEGER,
   highWatermark: Number.MAX_SAFE_INTEGER,
-}).join('').length;
+}).map((part) => part.length) as [number, number];
+const ENVELOPE_BYTES = BEFORE_BYTES + AFTER_BYTES;
 
 /** What a record takes beside its bytes, about: less leads to one more growth of the buffer. */
 const RECORD_ROOM_BYTES = 128;
@@ -37,7 +38,7 @@ interface OpenedBatch {
 export class JsonFetchAnswer implements FetchAnswer {
   readonly #maxRecords: number;
   readonly #maxBytes: number;
-  readonly #writer = new JsonWriter();
+  readonly #writer = new JsonWriter(BEFORE_BYTES);
   readonly #json: RecordJson;
   /** Bytes that batches have inflated to so far: bounds the time and memory of one answer. */
   #inflated = 0;
@@ -86,8 +87,8 @@ export class JsonFetchAnswer implements FetchAnswer {
 
   finish(findings: FetchFindings): ApiAnswer {
     // Joined as bytes: a text of three parts would be copied once more by whoever measures or sends it.
-    const [before, after] = envelope(findings).map((text) => Buffer.from(text)) as [Buffer, Buffer];
-    return { status: 200, body: textOf(Buffer.concat([before, this.#writer.written(), after])) };
+    const [before, after] = envelope(findings);
+    return { status: 200, body: textOf(this.#writer.framed(before, after)) };
   }
 
   /** @returns undefined when the batch is damaged */
@@ -99,7 +100,9 @@ export class JsonFetchAnswer implements FetchAnswer {
         throw new PayloadCorrupt(`${records.count} records lie in a slot of ${slot.count}`);
       }
       this.#inflated += records.data.length;
-      this.#writer.reserve(Math.min(this.#maxBytes, records.data.length + slot.count * RECORD_ROOM_BYTES));
+      this.#writer.reserve(
+        Math.min(this.#maxBytes, records.data.length + slot.count * RECORD_ROOM_BYTES) + AFTER_BYTES,
+      );
       return { records, links: linksOf(records, urls) };
     } catch (error) {
       if (!(error instanceof PayloadCorrupt)) throw error;
@@ -171,10 +174,10 @@ function leastBytes(batch: RecordSpans, i: number): number {
 }
 
 /** What stands before the records and after them. */
-function envelope(findings: FetchFindings): [string, string] {
+function envelope(findings: FetchFindings): [Buffer, Buffer] {
   const { topicId, nextOffset, logStartOffset, highWatermark } = findings;
   return [
-    `{"topicId":${JSON.stringify(topicId)},"records":[`,
-    `],"nextOffset":${nextOffset},"logStartOffset":${logStartOffset},"highWatermark":${highWatermark}}`,
+    Buffer.from(`{"topicId":${JSON.stringify(topicId)},"records":[`),
+    Buffer.from(`],"nextOffset":${nextOffset},"logStartOffset":${logStartOffset},"highWatermark":${highWatermark}}`),
   ];
 }

@@ -2,6 +2,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
+/** Up to here a loop is faster than a view and a call. */
+const SHORT_BYTES_MAX = 48;
 const GROUP = 100_000_000;
 const GROUP_DIGITS = 8;
 
@@ -36,42 +38,66 @@ export function measureString(data: Uint8Array, start: number, end: number): Str
 
 /** Writes JSON into one growing buffer, taking bytes as they are wherever it can. */
 export class JsonWriter {
-  #bytes = Buffer.allocUnsafe(0);
+  readonly #room: number;
+  #bytes: Buffer;
+  #at: number;
+
+  /** @param roomBytes for what is to stand before all that is written */
+  constructor(roomBytes = 0) {
+    this.#room = roomBytes;
+    this.#bytes = Buffer.allocUnsafe(roomBytes);
+    this.#at = roomBytes;
+  }
+
   /** Bytes written; setting it back takes what was written since away. */
-  length = 0;
+  get length(): number {
+    return this.#at - this.#room;
+  }
+  set length(length: number) {
+    this.#at = this.#room + length;
+  }
 
   /** What was written: a view, good until the next write. */
   written(): Buffer {
-    return this.#bytes.subarray(0, this.length);
+    return this.#bytes.subarray(this.#room, this.#at);
+  }
+
+  /** The same with something before it, for which there is room, and behind it. */
+  framed(before: Uint8Array, after: Uint8Array): Buffer {
+    this.piece(after);
+    const start = this.#room - before.length;
+    this.#bytes.set(before, start);
+    return this.#bytes.subarray(start, this.#at);
   }
 
   /** Makes room for `bytes` more. */
   reserve(bytes: number): void {
-    const needed = this.length + bytes;
+    const needed = this.#at + bytes;
     if (needed <= this.#bytes.length) return;
     const grown = Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length));
-    this.#bytes.copy(grown, 0, 0, this.length);
+    this.#bytes.copy(grown, this.#room, this.#room, this.#at);
     this.#bytes = grown;
   }
 
   /** A piece of JSON that is written often. */
   piece(piece: Uint8Array): void {
     this.reserve(piece.length);
-    for (let i = 0; i < piece.length; i++) this.#bytes[this.length + i] = piece[i]!;
-    this.length += piece.length;
+    copyShort(piece, 0, piece.length, this.#bytes, this.#at);
+    this.#at += piece.length;
   }
 
   /** A JSON text, as it is. */
   copy(data: Uint8Array, start: number, end: number): void {
     this.reserve(end - start);
-    this.#bytes.set(data.subarray(start, end), this.length);
-    this.length += end - start;
+    if (end - start <= SHORT_BYTES_MAX) copyShort(data, start, end, this.#bytes, this.#at);
+    else this.#bytes.set(new Uint8Array(data.buffer, data.byteOffset + start, end - start), this.#at);
+    this.#at += end - start;
   }
 
   /** A safe integer. */
   integer(value: number): void {
     this.reserve(24);
-    if (value < 0) this.#bytes[this.length++] = MINUS;
+    if (value < 0) this.#bytes[this.#at++] = MINUS;
     const rest = Math.abs(value);
     const high = Math.floor(rest / GROUP);
     const low = rest - high * GROUP;
@@ -82,23 +108,23 @@ export class JsonWriter {
   /** A JSON string of valid UTF-8 that `measureString` has measured. */
   string(data: Uint8Array, start: number, end: number, measured: number): void {
     this.reserve(measured + 2);
-    this.#bytes[this.length++] = QUOTE;
+    this.#bytes[this.#at++] = QUOTE;
     if (measured === end - start) this.copy(data, start, end);
     else this.#escape(data, start, end);
-    this.#bytes[this.length++] = QUOTE;
+    this.#bytes[this.#at++] = QUOTE;
   }
 
   /** A JSON string of the bytes' base64. */
   base64(data: Buffer, start: number, end: number): void {
     this.reserve(base64Bytes(end - start) + 2);
-    this.#bytes[this.length++] = QUOTE;
-    this.length += this.#bytes.write(data.toString('base64', start, end), this.length, 'latin1');
-    this.#bytes[this.length++] = QUOTE;
+    this.#bytes[this.#at++] = QUOTE;
+    this.#at += this.#bytes.write(data.toString('base64', start, end), this.#at, 'latin1');
+    this.#bytes[this.#at++] = QUOTE;
   }
 
   #escape(data: Uint8Array, start: number, end: number): void {
     const bytes = this.#bytes;
-    let at = this.length;
+    let at = this.#at;
     for (let i = start; i < end; i++) {
       const byte = data[i]!;
       const escaped = ESCAPED_BYTES[byte]!;
@@ -115,18 +141,24 @@ export class JsonWriter {
       }
       at += escaped;
     }
-    this.length = at;
+    this.#at = at;
   }
 
   #digits(value: number, count: number): void {
+    const bytes = this.#bytes;
+    const start = this.#at;
     let rest = value | 0;
-    for (let i = this.length + count - 1; i >= this.length; i--) {
+    for (let i = start + count - 1; i >= start; i--) {
       const tenth = (rest / 10) | 0;
-      this.#bytes[i] = DIGIT_0 + rest - tenth * 10;
+      bytes[i] = DIGIT_0 + rest - tenth * 10;
       rest = tenth;
     }
-    this.length += count;
+    this.#at = start + count;
   }
+}
+
+function copyShort(from: Uint8Array, start: number, end: number, into: Uint8Array, at: number): void {
+  for (let i = start; i < end; i++) into[at + i - start] = from[i]!;
 }
 
 /** Characters that so many bytes take in base64, padding included. */

@@ -39,7 +39,8 @@ export function isJsonType(essence: string): boolean {
  * (RFC 9110 §12.4.2). @returns 0 (not at all, or not named) to 1
  */
 export function weightOf(header: string | undefined, wanted: string): number {
-  for (const choice of (header ?? '').toLowerCase().split(',')) {
+  if (header === undefined) return 0;
+  for (const choice of header.toLowerCase().split(',')) {
     const [name, ...parameters] = choice.split(';').map((part) => part.trim());
     if (name !== wanted) continue;
     const weight = Number(parameters.find((parameter) => /^q=/.test(parameter))?.slice(2) ?? 1);

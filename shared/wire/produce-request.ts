@@ -6,6 +6,7 @@ import { type JSON_TYPE, NDJSON_TYPE } from './media-type.ts';
 import { keyPathOf, parseLine, splitLines } from './ndjson.ts';
 import { FieldFault, quoted, type RecordFault, refuseRecords } from './record-fault.ts';
 import { parseRecord } from './record-fields.ts';
+import { type SentRecords, scanRecords } from './record-scan.ts';
 import { type BodyEncoding, RecordText } from './record-text.ts';
 
 export interface ProduceBody {
@@ -49,8 +50,7 @@ function parseEnvelope(body: Buffer): ProduceBody {
 }
 
 function readEnvelope(body: Buffer, encoding: BodyEncoding): ProduceBody {
-  const sent = recordsOf(parseJson(body, encoding));
-  const text = new RecordText(body, sent.length, encoding);
+  const { sent, text } = scanRecords(body, encoding) ?? parseRecords(body, encoding);
   let json = true;
   const records = takeAll(sent.length, (index) => {
     const parsed = parseRecord(sent[index], text, index);
@@ -58,6 +58,11 @@ function readEnvelope(body: Buffer, encoding: BodyEncoding): ProduceBody {
     return parsed.record;
   });
   return { records, json };
+}
+
+function parseRecords(body: Buffer, encoding: BodyEncoding): SentRecords {
+  const sent = recordsOf(parseJson(body, encoding));
+  return { sent, text: RecordText.of(body, sent.length, encoding) };
 }
 
 function parseLines(body: Buffer, keyPointer: string | undefined): ProduceBody {

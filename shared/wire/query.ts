@@ -3,6 +3,8 @@ import { InvalidRequest } from '../domain/errors.ts';
 /** What a query string says: each parameter at most once, each one known. */
 export type Query<Name extends string> = { readonly [name in Name]?: string };
 
+const ENCODED = /[%+]/;
+
 /**
  * Parses a raw query string. A parameter that is unknown, repeated or badly encoded is refused by its name; those of a
  * presigned request (`X-Amz-…`) are the gateway's and passed over. `+` is a space, as forms and `URLSearchParams` write it.
@@ -44,6 +46,7 @@ export function parseChoice<Word extends string>(text: string, name: string, wor
 }
 
 function decode(text: string, what: string): string {
+  if (!ENCODED.test(text)) return text;
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {

@@ -1,8 +1,8 @@
 import { JsonCursor } from './json-text.ts';
 
 /** Value start and end, key start and end, where headers that are an object begin, and how many members they have. */
-const FIELDS = 6;
-const ABSENT = -1;
+export const FIELDS = 6;
+export const ABSENT = -1;
 
 /**
  * How `JSON.parse` was given a body: as its text, or each byte as a character. The latter is the same JSON, only that
@@ -14,20 +14,26 @@ export type BodyEncoding = 'utf8' | 'latin1';
 export class RecordText {
   readonly #spans: Int32Array;
 
-  /** @param body a JSON text that `JSON.parse` has accepted, whose member `records` has `count` elements */
+  /** @param spans of each record, `FIELDS` places in `body`; what it does not have is `ABSENT` */
   constructor(
     readonly body: Uint8Array,
-    count: number,
     readonly encoding: BodyEncoding,
+    spans: Int32Array,
   ) {
-    this.#spans = new Int32Array(count * FIELDS).fill(ABSENT);
+    this.#spans = spans;
+  }
+
+  /** @param body a JSON text that `JSON.parse` has accepted, whose member `records` has `count` elements */
+  static of(body: Uint8Array, count: number, encoding: BodyEncoding): RecordText {
+    const text = new RecordText(body, encoding, new Int32Array(count * FIELDS).fill(ABSENT));
     const cursor = new JsonCursor(body);
     cursor.peek();
     cursor.enter();
     while (cursor.nextMember()) {
-      if (cursor.nameIs('records') && cursor.atArray()) this.#records(cursor, count);
+      if (cursor.nameIs('records') && cursor.atArray()) text.#records(cursor, count);
       else cursor.skipValue();
     }
+    return text;
   }
 
   /** The source of the record's value, as it was sent; its last one when it has several. */

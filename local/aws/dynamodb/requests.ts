@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type { Checked, Store } from 'dynalite/db/index.js';
 import validations from 'dynalite/validations/index.js';
 import { exactComparisons } from './expressions.ts';
+import { type Parser, rememberParsed } from './parsed-expressions.ts';
 import type { Action } from './store-view.ts';
 
 interface Validation {
@@ -35,6 +36,9 @@ const fileOf = (operation: DynaliteOperation) => `${operation[0]!.toLowerCase()}
 export function actionOf(operation: DynaliteOperation): Action {
   return load(`dynalite/actions/${fileOf(operation)}`);
 }
+
+for (const kind of ['condition', 'update', 'projection'])
+  rememberParsed(load(`dynalite/db/${kind}Parser.js`) as Parser);
 
 /** Parameters that dynalite does not know and the front supplies. */
 const ON_CONDITION_FAILURE = { ReturnValuesOnConditionCheckFailure: { type: 'String', enum: ['ALL_OLD', 'NONE'] } };
