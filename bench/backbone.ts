@@ -11,7 +11,7 @@ import type { Answer } from '../local/gateway-answer.ts';
 import { type RoutedEvent, toEvent } from '../local/gateway-event.ts';
 import { invoke } from '../local/invocation.ts';
 import type { Clock } from '../shared/domain/clock.ts';
-import { SPILL_ABOVE_BYTES_DEFAULT } from '../shared/domain/limits.ts';
+import { INLINE_BATCH_BYTES_MAX, SPILL_ABOVE_BYTES_DEFAULT } from '../shared/domain/limits.ts';
 import type { ApiFunction } from '../shared/wire/routes.ts';
 import { type BenchEvent, orderEvents } from './event.ts';
 import { Meter } from './meter.ts';
@@ -81,9 +81,17 @@ export function containerOf(dynamodb: DynamoDBClient, host?: Clock, s3?: S3Clien
   };
 }
 
-/** The functions over AWS clients, as they are deployed. */
-export function handlersOver(dynamodb: DynamoDBClient, host: Clock = Date, s3: S3Client = s3Beside(dynamodb)) {
-  const backbone = openBackbone({ dynamodb, s3 }, ENVIRONMENT, () => {}, host);
+/** The functions over AWS clients, as they are deployed; without an S3 client no batch leaves its slot. */
+export function handlersOver(dynamodb: DynamoDBClient, host: Clock = Date, s3?: S3Client) {
+  const backbone =
+    s3 === undefined
+      ? openBackbone(
+          { dynamodb, s3: s3Beside(dynamodb) },
+          { ...ENVIRONMENT, spillAboveBytes: INLINE_BATCH_BYTES_MAX },
+          () => {},
+          host,
+        )
+      : openBackbone({ dynamodb, s3 }, ENVIRONMENT, () => {}, host);
   return {
     produce: produceHandler(backbone),
     fetch: fetchHandler(backbone),

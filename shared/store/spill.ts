@@ -53,7 +53,7 @@ export class Spill {
     // whole read. Here it is compared with what the slot says, and the batch at fault is told.
     command.middlewareStack.add(
       (next) => (args) => {
-        delete (args.request as { headers: Record<string, string> }).headers['x-amz-checksum-mode'];
+        delete (args.request as { headers?: Record<string, string> }).headers?.['x-amz-checksum-mode'];
         return next(args);
       },
       { step: 'build' },
