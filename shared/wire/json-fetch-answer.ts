@@ -88,7 +88,7 @@ export class JsonFetchAnswer implements FetchAnswer {
   finish(findings: FetchFindings): ApiAnswer {
     // Joined as bytes: a text of three parts would be copied once more by whoever measures or sends it.
     const [before, after] = envelope(findings);
-    return { status: 200, body: textOf(this.#writer.framed(before, after)) };
+    return { status: 200, body: this.#writer.finish(before, after) };
   }
 
   /** @returns undefined when the batch is damaged */

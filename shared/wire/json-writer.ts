@@ -1,3 +1,5 @@
+import { textOf } from './utf8.ts';
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const MINUS = 0x2d;
@@ -16,6 +18,12 @@ for (const [byte, letter] of ['""', '\\\\', '\bb', '\ff', '\nn', '\rr', '\tt'].m
 /** Bytes that each byte of a UTF-8 text takes in a JSON string: 1, 2 (`\n`) or 6 (`\u0000`). */
 const ESCAPED_BYTES = Uint8Array.from({ length: 256 }, (_, byte) => (SHORT_ESCAPE[byte] ? 2 : byte < 0x20 ? 6 : 1));
 const HEX = Buffer.from('0123456789abcdef');
+
+const NO_BYTES: Buffer = Buffer.alloc(0);
+/** A larger buffer is not kept. */
+const SPARE_BYTES_MAX = 1024 * 1024;
+/** The largest buffer that writers are done with: memory that was just used is faster than new memory. */
+let spare = NO_BYTES;
 
 /** What a part of the bytes takes as the inside of a JSON string. */
 export interface StringMeasure {
@@ -62,19 +70,22 @@ export class JsonWriter {
     return this.#bytes.subarray(this.#room, this.#at);
   }
 
-  /** The same with something before it, for which there is room, and behind it. */
-  framed(before: Uint8Array, after: Uint8Array): Buffer {
+  /** A text of it all, with something before it, for which there is room, and behind it. Nothing is written after that. */
+  finish(before: Uint8Array, after: Uint8Array): string {
     this.piece(after);
     const start = this.#room - before.length;
     this.#bytes.set(before, start);
-    return this.#bytes.subarray(start, this.#at);
+    const text = textOf(this.#bytes.subarray(start, this.#at));
+    if (this.#bytes.length > spare.length && this.#bytes.length <= SPARE_BYTES_MAX) spare = this.#bytes;
+    this.#bytes = NO_BYTES;
+    return text;
   }
 
   /** Makes room for `bytes` more. */
   reserve(bytes: number): void {
     const needed = this.#at + bytes;
     if (needed <= this.#bytes.length) return;
-    const grown = Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length));
+    const grown = takeSpare(needed) ?? Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length));
     this.#bytes.copy(grown, this.#room, this.#room, this.#at);
     this.#bytes = grown;
   }
@@ -155,6 +166,13 @@ export class JsonWriter {
     }
     this.#at = start + count;
   }
+}
+
+function takeSpare(bytes: number): Buffer | undefined {
+  if (spare.length < bytes) return undefined;
+  const taken = spare;
+  spare = NO_BYTES;
+  return taken;
 }
 
 function copyShort(from: Uint8Array, start: number, end: number, into: Uint8Array, at: number): void {

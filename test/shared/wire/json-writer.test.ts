@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { JsonWriter } from '../../../shared/wire/json-writer.ts';
+
+const bytes = (text: string) => Buffer.from(text);
+
+describe('a JSON writer', () => {
+  it('puts what stands before and behind around what was written, however long that is', () => {
+    for (const length of [0, 1, 47, 48, 49, 100_000]) {
+      const writer = new JsonWriter(10);
+      writer.copy(bytes('é'.repeat(length)), 0, 2 * length);
+      expect(writer.length).toBe(2 * length);
+      expect(writer.finish(bytes('<'), bytes('>'))).toBe(`<${'é'.repeat(length)}>`);
+    }
+  });
+
+  it('takes back what was written since', () => {
+    const writer = new JsonWriter(4);
+    writer.integer(12);
+    writer.piece(bytes(',34'));
+    writer.length = 2;
+    expect(writer.written().toString()).toBe('12');
+    expect(writer.finish(bytes('[[[['), bytes(']'))).toBe('[[[[12]');
+  });
+
+  it('never shares its memory with another that is at work', () => {
+    new JsonWriter().finish(bytes(''), bytes('a'.repeat(1_000)));
+    const [one, other] = [new JsonWriter(), new JsonWriter()];
+    one.copy(bytes('1'.repeat(500)), 0, 500);
+    other.copy(bytes('2'.repeat(500)), 0, 500);
+    expect(one.finish(bytes(''), bytes(''))).toBe('1'.repeat(500));
+    const third = new JsonWriter();
+    third.copy(bytes('3'.repeat(500)), 0, 500);
+    expect(other.finish(bytes(''), bytes(''))).toBe('2'.repeat(500));
+    expect(third.finish(bytes(''), bytes(''))).toBe('3'.repeat(500));
+  });
+});
