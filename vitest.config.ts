@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -5,6 +6,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // Tiers that need more than Node (an emulator, a packed install) or more time have their own commands.
     exclude: ['test/deploy/**', 'test/faults/{broken-protocols,command,kill}.test.ts'],
+    // Many tests wait (for processes, for pauses between attempts): one worker less than there are cores leaves cores idle.
+    maxWorkers: Math.max(3, availableParallelism()),
     testTimeout: 30_000,
     hookTimeout: 30_000,
     env: {
