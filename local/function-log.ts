@@ -25,10 +25,10 @@ export function readableLogLine(line: string): string | null {
 
 /**
  * A line about a request that failed on this side, with what the gateway knows of the reason.
- * @returns null for all others: what is wrong with a request, or not there yet, is the caller's to see.
+ * @returns null for all others: what is wrong with a request is the caller's to see.
  */
 export function describeFailure({ event, answer, error }: Exchange): string | null {
-  if (answer.statusCode < 500 || answer.statusCode === 501) return null;
+  if (answer.statusCode < 500) return null;
   const { requestId, routeKey } = event.requestContext;
   const sentence = `${answer.statusCode}  ${routeKey}  requestId=${requestId}`;
   return error instanceof Error ? `${sentence}\n${error.stack}` : sentence;
