@@ -20,11 +20,19 @@ const FOLDERS = [
 ];
 const FILES = [
   ...['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md'],
-  ...['biome.json', 'cdk.json', 'package-lock.json', 'package.json', 'tsconfig.json', 'vitest.config.ts'],
+  ...[
+    'biome.json',
+    'cdk.json',
+    'package-lock.json',
+    'package.json',
+    'tsconfig.build.json',
+    'tsconfig.json',
+    'vitest.config.ts',
+  ],
 ];
 /** Parts that exist from the start; the others come with what they hold. */
 const NEEDED = ['functions', 'infra', 'shared', 'test', 'cdk.json', 'package.json', 'tsconfig.json'];
-const UNTRACKED = ['node_modules', 'cdk.out', 'coverage'];
+const UNTRACKED = ['node_modules', 'cdk.out', 'coverage', 'dist'];
 const LINES_MAX = 300;
 
 function sourcesUnder(folder: string): string[] {
