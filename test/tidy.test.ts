@@ -93,7 +93,12 @@ describe('an arrow', () => {
     ['functions/produce.ts', 'await client.send(command);', 'calls an AWS client'],
     ['infra/app.ts', "import { LIMIT } from '../shared/domain/topic.ts';", 'imports shared/domain/topic.ts'],
     ['infra/app.ts', 'const client = new S3Client({});', 'makes an AWS client'],
-    ['client/index.ts', "import type { Topic } from '../shared/domain/topic.ts';", 'imports shared/domain/topic.ts'],
+    [
+      'client/index.ts',
+      "import { append } from '../shared/operations/append.ts';",
+      'imports shared/operations/append.ts',
+    ],
+    ['client/index.ts', "import { S3Client } from '@aws-sdk/client-s3';", 'imports @aws-sdk/client-s3'],
     ['tools/new.ts', '', 'belongs to no part of the tree'],
   ])('of %s that says %s is found wrong', (path, source, complaint) => {
     expect(wrongArrows(path, source)).toEqual([`${path} ${complaint}`]);
