@@ -1,4 +1,17 @@
 /** The TypeScript SDK of Vertebra: everything that is public. */
+export { Admin } from './admin.ts';
+export type {
+  DeadLetter,
+  DeadLetterQuery,
+  GroupDescription,
+  GroupOffset,
+  NewTopic,
+  OffsetTarget,
+  OffsetTime,
+  PartitionOffsets,
+  TopicChange,
+  TopicDescription,
+} from './admin-words.ts';
 export { ApiError } from './api-error.ts';
 export type { Auth, AwsCredentials, IamAuth } from './auth.ts';
 export { bytes, type Codec, json, type SchemaCodec, type StandardSchema, utf8, withSchema } from './codec.ts';

@@ -44,8 +44,16 @@ export interface TransportOptions {
 
 const gzipped = promisify(gzip);
 
-/** `/v1/topics/a%2Fb`: each part on its own, whatever is in it. */
+/**
+ * `/v1/topics/…`, each part percent-encoded.
+ * @throws {VertebraError} `invalid_request` for a part that would lead to another path, such as `..`
+ */
 export function pathOf(...parts: readonly (string | number)[]): string {
+  for (const part of parts) {
+    if (!/^(?!\.{1,2}$)[^/]+$/.test(String(part))) {
+      throw new VertebraError('invalid_request', `${JSON.stringify(part)} cannot be a name`);
+    }
+  }
   return ['/v1', ...parts.map((part) => encodeURIComponent(part))].join('/');
 }
 

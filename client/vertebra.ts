@@ -1,4 +1,5 @@
 import { VERSION } from '../shared/wire/version.ts';
+import { Admin } from './admin.ts';
 import { type Auth, openAuth } from './auth.ts';
 import { Connection, type Logger } from './connection.ts';
 import { InvalidOptions } from './errors.ts';
@@ -36,6 +37,11 @@ export class Vertebra {
       ...(logger && { logger }),
       ...(surroundings && { surroundings }),
     });
+  }
+
+  /** Topics, offsets and groups. */
+  admin(): Admin {
+    return new Admin(this.connection);
   }
 }
 
