@@ -2,14 +2,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { apiError } from './api-error.ts';
 import type { Signer } from './auth.ts';
-import {
-  Aborted,
-  ConnectionError,
-  type Effect,
-  MalformedAnswer,
-  RequestTimeout,
-  type VertebraError,
-} from './errors.ts';
+import { Aborted, ConnectionError, type Effect, MalformedAnswer, RequestTimeout, VertebraError } from './errors.ts';
 
 export interface Call {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
