@@ -46,39 +46,51 @@ export class Allotment {
     for (;;) {
       const from = mostOf(settled, this.#loads);
       if (from === NOBODY) return;
+      if (this.#giveAway(from)) continue;
       const chain = this.#shortestChain(from, settled);
-      if ('reached' in chain) for (const member of chain.reached) settled[member] = 1;
-      else this.#move(chain.to, chain.origins);
+      if (chain.to === undefined) for (const member of chain.reached) settled[member] = 1;
+      else this.#move(chain.to, chain);
     }
   }
 
+  /** A chain of one move: most are. @returns whether there was one */
+  #giveAway(from: number): boolean {
+    let best: { readonly topic: number; readonly to: number } | undefined;
+    for (const [audience, topic] of this.#offers(from)) {
+      const to = leastOf(audience, this.#loads);
+      if (best === undefined || this.#loads[to]! < this.#loads[best.to]!) best = { topic, to };
+    }
+    if (best === undefined || this.#loads[best.to]! > this.#loads[from]! - 2) return false;
+    this.#pass(best.topic, from, best.to);
+    return true;
+  }
+
   /** Breadth first, so that as few partitions move as possible. */
-  #shortestChain(
-    from: number,
-    settled: Uint8Array,
-  ): { readonly to: number; readonly origins: ReadonlyMap<number, Origin> } | { readonly reached: Iterable<number> } {
-    const origins = new Map<number, Origin>([[from, { member: NOBODY, topic: NOBODY }]]);
+  #shortestChain(from: number, settled: Uint8Array): Chain {
+    const givers = new Int32Array(this.#loads.length).fill(NOBODY);
+    const topics = new Int32Array(this.#loads.length);
     const looked = new Set<readonly number[]>();
-    for (let front = [from]; front.length > 0; ) {
-      const next: number[] = [];
-      for (const member of front) {
+    const reached = [from];
+    for (let level = 0; level < reached.length; ) {
+      const end = reached.length;
+      for (; level < end; level += 1) {
+        const member = reached[level]!;
         for (const [audience, topic] of this.#offers(member)) {
           if (looked.has(audience)) continue;
           looked.add(audience);
           for (const other of audience) {
-            if (settled[other] === 1 || origins.has(other)) continue;
-            origins.set(other, { member, topic });
-            next.push(other);
+            if (settled[other] === 1 || givers[other] !== NOBODY || other === from) continue;
+            givers[other] = member;
+            topics[other] = topic;
+            reached.push(other);
           }
         }
       }
-      if (next.length > 0) {
-        const to = leastOf(next, this.#loads);
-        if (this.#loads[to]! <= this.#loads[from]! - 2) return { to, origins };
-      }
-      front = next;
+      if (reached.length === end) break;
+      const to = leastOf(reached, this.#loads, end);
+      if (this.#loads[to]! <= this.#loads[from]! - 2) return { reached, givers, topics, to };
     }
-    return { reached: origins.keys() };
+    return { reached, givers, topics };
   }
 
   /** The topics that a member can give from: of those with one audience, that which it has most of. */
@@ -94,27 +106,38 @@ export class Allotment {
     return offers;
   }
 
-  /** Each member of the chain gives what it got last: what it never had before, if there is any. */
-  #move(to: number, origins: ReadonlyMap<number, Origin>): void {
-    for (let member = to; ; ) {
-      const { member: giver, topic } = origins.get(member)!;
-      if (giver === NOBODY) return;
-      this.give(topic, this.#held[giver]!.get(topic)!.pop()!, member);
-      this.#loads[giver]! -= 1;
-      member = giver;
+  #move(to: number, { givers, topics }: Chain): void {
+    for (let member = to; givers[member] !== NOBODY; member = givers[member]!) {
+      this.#pass(topics[member]!, givers[member]!, member);
     }
+  }
+
+  /** A member gives what it got last: what it never had before, if there is any. */
+  #pass(topic: number, from: number, to: number): void {
+    this.give(topic, this.#held[from]!.get(topic)!.pop()!, to);
+    this.#loads[from]! -= 1;
   }
 }
 
-/** How a chain came to a member: from whom, with a partition of which topic. */
-interface Origin {
-  readonly member: number;
-  readonly topic: number;
+/** What a search for a chain found. */
+interface Chain {
+  /** Members in the order in which they were met. */
+  readonly reached: readonly number[];
+  /** Per member from whom a chain came to it; nobody: it begins here, or never came. */
+  readonly givers: Int32Array;
+  /** Per member of which topic a partition came with it. */
+  readonly topics: Int32Array;
+  /** Where the chain ends; absent: there is none that helps. */
+  readonly to?: number;
 }
 
-function leastOf(members: readonly number[], loads: Int32Array): number {
-  let least = members[0]!;
-  for (const member of members) if (loads[member]! < loads[least]!) least = member;
+/** Who has least of these, from one on; the first of equals. */
+function leastOf(members: readonly number[], loads: Int32Array, start = 0): number {
+  let least = members[start]!;
+  for (let i = start; i < members.length; i += 1) {
+    const member = members[i]!;
+    if (loads[member]! < loads[least]!) least = member;
+  }
   return least;
 }
 

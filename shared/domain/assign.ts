@@ -64,12 +64,11 @@ function ownersOf(
 ): number[][] {
   const audiences = audiencesOf(topics, members);
   const places = new Map(members.map(({ key }, member) => [key, member]));
-  const wants = audiences.map((audience) => new Set(audience));
   const allotment = new Allotment(members.length, audiences);
   const owners = topics.map(({ partitions }, topic) =>
     Array.from({ length: partitions }, (_, partition) => {
       const member = places.get(before[topic]![partition]?.key ?? '');
-      return member !== undefined && wants[topic]!.has(member) ? member : NOBODY;
+      return member !== undefined && audiences[topic]!.includes(member) ? member : NOBODY;
     }),
   );
   for (const [topic, list] of owners.entries()) {
@@ -90,20 +89,24 @@ function ownersOf(
 
 /** Per topic the members that want it, ascending. Topics that the same members want share one list. */
 function audiencesOf(topics: readonly PlanTopic[], members: readonly Candidate[]): readonly (readonly number[])[] {
-  const interests = new Map<string, { readonly topics: ReadonlySet<string>; readonly members: number[] }>();
+  // Most members want the same: they are counted together.
+  const interests = new Map<string, { readonly wanted: readonly string[]; readonly members: number[] }>();
   for (const [member, { topics: wanted }] of members.entries()) {
-    const name = wanted.toSorted(byText).join('\n');
-    const interest = interests.get(name) ?? { topics: new Set(wanted), members: [] };
-    interest.members.push(member);
-    interests.set(name, interest);
+    const name = wanted.join('\n');
+    const interest = interests.get(name);
+    if (interest === undefined) interests.set(name, { wanted, members: [member] });
+    else interest.members.push(member);
   }
   const all = [...interests.values()];
+  const interested = new Map(topics.map(({ name }): [string, number[]] => [name, []]));
+  for (const [i, { wanted }] of all.entries()) for (const name of new Set(wanted)) interested.get(name)?.push(i);
   const audiences = new Map<string, readonly number[]>();
   return topics.map(({ name }) => {
-    const interested = all.flatMap((interest, i) => (interest.topics.has(name) ? [i] : []));
-    const audience =
-      audiences.get(interested.join()) ?? interested.flatMap((i) => all[i]!.members).sort((a, b) => a - b);
-    audiences.set(interested.join(), audience);
+    const by = interested.get(name)!;
+    const same = audiences.get(by.join());
+    if (same !== undefined) return same;
+    const audience = by.flatMap((i) => all[i]!.members).sort((a, b) => a - b);
+    audiences.set(by.join(), audience);
     return audience;
   });
 }
