@@ -27,7 +27,10 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
   infra: { parts: FOR_INFRA, packages: ['node:', 'aws-cdk-lib', 'constructs', 'cdk-nag', 'esbuild'] },
   client: { parts: ['shared/domain', 'shared/wire'], packages: ['node:', ...FOR_SIGNING] },
-  cli: { parts: ['client', 'shared/wire'], packages: ['node:'] },
+  cli: {
+    parts: ['client', 'local', 'shared/domain', 'shared/wire'],
+    packages: ['node:', 'tsx', 'commander', 'cli-progress', 'csv-parse', ...FOR_SIGNING],
+  },
   console: { parts: ['client', 'shared/wire'], packages: null },
   local: { parts: ['functions', ...SHARED], packages: null },
   bench: { parts: ['functions', 'infra', 'local', ...SHARED], packages: null },
