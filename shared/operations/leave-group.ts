@@ -1,0 +1,33 @@
+import { memberKeyOf } from '../domain/group.ts';
+import { GroupNotFound, InstanceFenced, MemberNotFound } from '../domain/group-errors.ts';
+import { markDue } from './group-check.ts';
+import type { GroupPorts } from './group-ports.ts';
+import { storeFailed } from './store-failed.ts';
+
+/**
+ * Ends a session. What it owned, and did not commit, is read again by whoever gets it.
+ *
+ * @throws {GroupNotFound | MemberNotFound | InstanceFenced} it had ended already, or never was; {Throttled | Unavailable}
+ */
+export async function leaveGroup(
+  ports: Pick<GroupPorts, 'groups' | 'members' | 'clock' | 'sleep' | 'random'>,
+  name: string,
+  memberId: string,
+): Promise<void> {
+  const group = await ports.groups.read(name, true);
+  if (group === undefined) throw new GroupNotFound(name);
+  const key = memberKeyOf(memberId);
+  if (key === undefined) throw new MemberNotFound(name, memberId);
+  try {
+    if (await ports.members.leave(group, key, memberId)) {
+      await markDue(ports, group);
+      return;
+    }
+  } catch (error) {
+    storeFailed(error);
+  }
+  const other = await ports.members.read(group, key, true);
+  throw other?.instanceId !== undefined && other.memberId !== memberId
+    ? new InstanceFenced(name, other.instanceId)
+    : new MemberNotFound(name, memberId);
+}
