@@ -102,7 +102,7 @@ describe('a partition that a plan gives to a member', () => {
             named = who;
             epochFrom = Math.max(tenureFrom(now + skewMs), epochFrom + 1);
           } else if (act === 'take' && who === named) attempt(who, now + skewMs);
-          else if (act === 'release' && position?.owner === keys[who]) {
+          else if (act === 'release' && position !== undefined && position.owner === keys[who]) {
             position = { epoch: position.epoch, committed: position.committed };
           }
         }
