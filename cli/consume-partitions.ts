@@ -60,7 +60,7 @@ async function stretchesOf(vertebra: Vertebra, { topic, partition, from, follow 
   const all = await admin.fetchTopicOffsets(topic);
   const bounds = all.filter((candidate) => partition === undefined || candidate.partition === partition);
   if (bounds.length === 0) {
-    throw new CommandFailure(`topic ${topic} has ${all.length} partitions, and no ${partition}`, EXIT.notFound);
+    throw new CommandFailure(`topic ${topic} has no partition ${partition}, it has ${all.length}`, EXIT.notFound);
   }
   const begins =
     typeof from === 'object' && 'at' in from ? await admin.fetchTopicOffsetsByTimestamp(topic, from.at) : [];
