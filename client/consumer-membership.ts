@@ -209,7 +209,7 @@ function advance(
   const start = brought[0]?.offset ?? entry.offset;
   if (reset && (held.outOfRange !== null || start < from)) changes.jumped.push({ partition: held, from, to: start });
   held.outOfRange = null;
-  if (held.inHand && brought.length > 0) return; // nothing was asked for: what is in hand comes first
+  if (held.inHand) return; // nothing was asked for
   if (start < from) held.jump(start);
   held.take(brought, entry.offset, bytes);
 }

@@ -1,5 +1,5 @@
 import { FETCH_BYTES_MAX, FETCH_RECORDS_MAX, FETCH_WAIT_MS_MAX, NAME_CHARS_MAX } from '../shared/domain/limits.ts';
-import { type Codec, json } from './codec.ts';
+import { type Decoder, json } from './codec.ts';
 import type { TopicPartition } from './consumer-errors.ts';
 import * as limits from './consumer-limits.ts';
 import { InvalidOptions } from './errors.ts';
@@ -25,7 +25,7 @@ export interface ConsumerOptions<T = unknown> {
   /** Makes a static member: a restart within the session gets the same partitions, and nobody else moves. */
   readonly instanceId?: string;
   /** Default: JSON. */
-  readonly codec?: Codec<T>;
+  readonly codec?: Decoder<T>;
   /** A member that is not heard of for so long loses its partitions. */
   readonly sessionTimeoutMs?: number;
   /** Of one poll, over all partitions. */

@@ -1,4 +1,4 @@
-import type { Codec } from './codec.ts';
+import type { Decoder } from './codec.ts';
 import { RecordUnreadable } from './consumer-errors.ts';
 import { type Download, downloadBytes, downloadChunks, type PayloadOptions, type UploadLink } from './payload.ts';
 
@@ -91,13 +91,13 @@ const TEXT = new TextDecoder();
  */
 export async function messageOf<T>(
   record: FetchedRecord,
-  codec: Codec<T>,
+  codec: Decoder<T>,
   download: Download,
 ): Promise<ReceivedMessage<T>> {
   return new ReceivedMessage(record, await decoded(record, codec), download);
 }
 
-async function decoded<T>(record: FetchedRecord, codec: Codec<T>): Promise<T | null> {
+async function decoded<T>(record: FetchedRecord, codec: Decoder<T>): Promise<T | null> {
   const { value } = record;
   switch (value.kind) {
     case 'tombstone':

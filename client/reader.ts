@@ -6,7 +6,7 @@ import {
   FETCH_WAIT_MS_MAX,
 } from '../shared/domain/limits.ts';
 import { ApiError } from './api-error.ts';
-import { type Codec, json } from './codec.ts';
+import { type Decoder, json } from './codec.ts';
 import type { Connection } from './connection.ts';
 import { type TopicPartition, TopicReplaced } from './consumer-errors.ts';
 import { MAX_POLL_MS_DEFAULT, MIN_POLL_MS_DEFAULT } from './consumer-limits.ts';
@@ -23,7 +23,7 @@ export interface ReaderOptions<T = unknown> extends TopicPartition {
   /** Waits for more at the end. Default: the reader ends there. */
   readonly follow?: boolean;
   /** Default: JSON. */
-  readonly codec?: Codec<T>;
+  readonly codec?: Decoder<T>;
   readonly maxRecords?: number;
   readonly maxBytes?: number;
   /** Pauses between reads that bring nothing grow from one to the other, while it follows. */
@@ -49,7 +49,7 @@ interface Page {
 export class Reader<T = unknown> implements AsyncIterable<ReceivedMessage<T>> {
   readonly #connection: Connection;
   readonly #options: ReaderOptions<T>;
-  readonly #codec: Codec<T>;
+  readonly #codec: Decoder<T>;
   readonly #download: Download;
   #next: number | 'earliest' | 'latest';
   #highWatermark: number | undefined;
