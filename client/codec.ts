@@ -2,16 +2,20 @@ import { hasLoneSurrogateEscape } from '../shared/wire/json-text.ts';
 import { hasLoneSurrogate } from '../shared/wire/utf8.ts';
 import { InvalidOptions, type Issue, ValidationError } from './errors.ts';
 
-/**
- * How values become bytes, and bytes values. A tombstone (null) never meets a codec. Both ways may be asynchronous;
- * the order of records is kept all the same.
- */
-export interface Codec<T> {
+/** How values become bytes. A tombstone (null) never meets it. May be asynchronous: the order of records is kept. */
+export interface Encoder<T> {
   /** @throws {ValidationError} when this value is not to be sent */
   encode(value: T): Uint8Array | Promise<Uint8Array>;
+}
+
+/** How bytes become values. A tombstone (null) never meets it. May be asynchronous. */
+export interface Decoder<T> {
   /** @throws {ValidationError} when these bytes are no such value */
   decode(bytes: Uint8Array): T | Promise<T>;
 }
+
+/** Both ways. Those that change a value on the way have one type for what they take, another for what they give. */
+export interface Codec<In, Out = In> extends Encoder<In>, Decoder<Out> {}
 
 /**
  * Values as JSON text, as `JSON.stringify` and `JSON.parse` have it: numbers beyond 2^53 lose digits (use `utf8`, or a
@@ -58,29 +62,22 @@ export type SchemaResult<Output> =
 export function withSchema<Input, Output>(
   schema: StandardSchema<Input, Output>,
   codec: Codec<unknown> = json(),
-): SchemaCodec<Input, Output> {
+): Codec<Input, Output> {
   if (typeof schema?.['~standard']?.validate !== 'function') {
     throw new InvalidOptions('The schema does not follow Standard Schema v1');
   }
-  const check = async <T>(result: Promise<SchemaResult<Output>>, then: (value: Output) => T) =>
-    then(valid(await result));
+  const validate = (value: unknown) => schema['~standard'].validate(value);
   return {
     encode(value) {
-      const result = schema['~standard'].validate(value);
-      if (result instanceof Promise) return check(result, () => codec.encode(value)).then((encoded) => encoded);
+      const result = validate(value);
+      if (result instanceof Promise) return result.then(valid).then(() => codec.encode(value));
       valid(result);
       return codec.encode(value);
     },
     async decode(read) {
-      return valid(await schema['~standard'].validate(await codec.decode(read)));
+      return valid(await validate(await codec.decode(read)));
     },
   };
-}
-
-/** A codec that takes what a schema takes, and gives what it gives. */
-export interface SchemaCodec<Input, Output> {
-  encode(value: Input): Uint8Array | Promise<Uint8Array>;
-  decode(bytes: Uint8Array): Promise<Output>;
 }
 
 function valid<Output>(result: SchemaResult<Output>): Output {

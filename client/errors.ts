@@ -62,6 +62,17 @@ export class ValidationError extends VertebraError {
   }
 }
 
+/** A record is larger than the backbone takes. Nothing of this call was sent. */
+export class RecordTooLarge extends VertebraError {
+  constructor(bytes: number, maxBytes: number, index: number) {
+    super(
+      'record_too_large',
+      `Message ${index} has ${bytes} bytes; at most ${maxBytes} are allowed, beyond that use upload()`,
+      { data: { index, bytes, maxBytes } },
+    );
+  }
+}
+
 /** The signal that the caller gave was aborted. */
 export class Aborted extends VertebraError {
   constructor(signal: AbortSignal, effect: Effect = 'none') {

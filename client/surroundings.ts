@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Aborted } from './errors.ts';
 
 /** Time, chance and waiting, so that tests may bring their own. */
@@ -40,4 +41,23 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefin
     signal.addEventListener('abort', end, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', end));
   });
+}
+
+/** A signal that is aborted when either is, with the reason of the one that was. `forget` unties it from both. */
+export function eitherSignal(a: AbortSignal, b: AbortSignal | undefined): { signal: AbortSignal; forget(): void } {
+  if (b === undefined) return { signal: a, forget: () => {} };
+  const either = new AbortController();
+  const [onA, onB] = [() => either.abort(a.reason), () => either.abort(b.reason)];
+  if (a.aborted) onA();
+  if (b.aborted) onB();
+  setMaxListeners(0, b); // many calls may share it: one listener each is no leak
+  a.addEventListener('abort', onA);
+  b.addEventListener('abort', onB);
+  return {
+    signal: either.signal,
+    forget() {
+      a.removeEventListener('abort', onA);
+      b.removeEventListener('abort', onB);
+    },
+  };
 }

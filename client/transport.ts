@@ -35,6 +35,8 @@ export interface TransportOptions {
   readonly timeoutMs: number;
 }
 
+type Body = Uint8Array | Blob;
+
 const gzipped = promisify(gzip);
 
 /**
@@ -58,43 +60,56 @@ export class Transport {
     this.#options = options;
   }
 
+  /** How long an attempt may take unless its call says otherwise. */
+  get timeoutMs(): number {
+    return this.#options.timeoutMs;
+  }
+
   /**
    * @throws {ApiError} for every status but 2xx
    * @throws {ConnectionError} @throws {RequestTimeout} @throws {Aborted}
    */
-  async call(call: Call): Promise<Answer> {
+  call(call: Call): Promise<Answer> {
     const { signal, timeoutMs = this.#options.timeoutMs } = call;
-    if (signal?.aborted) throw new Aborted(signal);
-    const stop = new AbortController();
-    const onAbort = () => stop.abort();
-    signal?.addEventListener('abort', onAbort, { once: true });
-    const timer = setTimeout(onAbort, timeoutMs);
-    let left = false;
-    try {
+    const bounds = { signal, timeoutMs, changes: call.method !== 'GET', origin: this.#options.endpoint.origin };
+    return bounded(bounds, async (stop, leave) => {
       const request = await this.#requestOf(call);
-      if (stop.signal.aborted) throw stop.signal.reason;
-      left = true;
-      const response = await this.#options.fetch(request.url, {
-        method: request.method,
-        headers: request.headers,
-        redirect: 'manual',
-        signal: stop.signal,
-        ...(request.body !== undefined && { body: request.body }),
-      });
-      const bytes = new Uint8Array(await response.arrayBuffer());
-      const changes = call.method !== 'GET';
-      if (!response.ok) throw apiError(response.status, response.headers, bytes, changes);
-      return answerOf(response, bytes, changes ? 'unknown' : 'none');
-    } catch (error) {
-      const effect = left && call.method !== 'GET' ? 'unknown' : 'none';
-      if (signal?.aborted) throw new Aborted(signal, effect);
-      if (stop.signal.aborted) throw new RequestTimeout(timeoutMs, effect);
-      if (!left || !isNetworkTrouble(error)) throw error;
-      throw connectionError(error, this.#options.endpoint, effect);
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-    }
+      leave();
+      return this.#exchange(request.url, request, stop);
+    });
+  }
+
+  /** Makes a request to an address that the API gave, as it is: presigned ones need nothing else. Throws as `call` does. */
+  outside(
+    url: string,
+    request: {
+      readonly method: 'GET' | 'PUT';
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body?: Body;
+    },
+    bounds: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined },
+  ): Promise<Answer> {
+    const { signal, timeoutMs } = bounds;
+    const { origin } = new URL(url);
+    return bounded({ signal, timeoutMs, changes: request.method !== 'GET', origin }, (stop, leave) => {
+      leave();
+      return this.#exchange(url, request, stop);
+    });
+  }
+
+  async #exchange(
+    url: string | URL,
+    { method, headers, body }: { method: string; headers?: Readonly<Record<string, string>>; body?: Body | undefined },
+    stop: AbortSignal,
+  ): Promise<Answer> {
+    const response = await this.#options.fetch(url, {
+      ...{ method, headers: { ...headers }, redirect: 'manual', signal: stop },
+      ...(body !== undefined && { body }),
+    });
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const changes = method !== 'GET';
+    if (!response.ok) throw apiError(response.status, response.headers, bytes, changes);
+    return answerOf(response, bytes, changes ? 'unknown' : 'none');
   }
 
   async #requestOf({ method, path, query = {}, body, headers, accept }: Call) {
@@ -113,6 +128,44 @@ export class Transport {
       ...headers,
     };
     return { method, url, body: bytes, headers: await sign({ method, url, headers: unsigned, body: bytes }) };
+  }
+}
+
+interface Bounds {
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number;
+  /** Whether the request may change anything. */
+  readonly changes: boolean;
+  /** Where it goes. */
+  readonly origin: string;
+}
+
+/** Acts until the time is over or the caller aborts. @param act tells when the request leaves */
+async function bounded<T>(
+  { signal, timeoutMs, changes, origin }: Bounds,
+  act: (stop: AbortSignal, leave: () => void) => Promise<T>,
+): Promise<T> {
+  if (signal?.aborted) throw new Aborted(signal);
+  const stop = new AbortController();
+  const onAbort = () => stop.abort();
+  signal?.addEventListener('abort', onAbort, { once: true });
+  const timer = setTimeout(onAbort, timeoutMs);
+  let left = false;
+  try {
+    return await act(stop.signal, () => {
+      stop.signal.throwIfAborted();
+      left = true;
+    });
+  } catch (error) {
+    const effect = left && changes ? 'unknown' : 'none';
+    if (stop.signal.aborted && !(error instanceof VertebraError)) {
+      throw signal?.aborted ? new Aborted(signal, effect) : new RequestTimeout(timeoutMs, effect);
+    }
+    if (!left || !isNetworkTrouble(error)) throw error;
+    throw connectionError(error, origin, effect);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', onAbort);
   }
 }
 
@@ -141,14 +194,14 @@ const BEFORE_SENDING = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUN
 /** Nor will it stand at the next attempt. */
 const CERTIFICATE = /CERT|^ERR_TLS|^ERR_SSL|^UNABLE_TO_/;
 
-function connectionError(error: TypeError, endpoint: URL, effect: Effect): VertebraError {
+function connectionError(error: TypeError, origin: string, effect: Effect): VertebraError {
   const code = codeOf(error.cause);
   const untrusted = CERTIFICATE.test(code);
   const why = error.cause instanceof Error && error.cause.message !== '' ? error.cause.message : code || error.message;
-  return new ConnectionError(`${endpoint.origin} cannot be reached: ${why}`, {
+  return new ConnectionError(`${origin} cannot be reached: ${why}`, {
     retryable: !untrusted,
     effect: untrusted || BEFORE_SENDING.test(code) ? 'none' : effect,
-    data: { endpoint: endpoint.origin, ...(code !== '' && { reason: code }) },
+    data: { endpoint: origin, ...(code !== '' && { reason: code }) },
     cause: error,
   });
 }

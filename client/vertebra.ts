@@ -2,8 +2,13 @@ import { VERSION } from '../shared/wire/version.ts';
 import { Admin } from './admin.ts';
 import { type Auth, openAuth } from './auth.ts';
 import { Connection, type Logger } from './connection.ts';
+import { Consumer } from './consumer.ts';
+import type { ConsumerOptions } from './consumer-options.ts';
 import { InvalidOptions } from './errors.ts';
 import { REQUEST_TIMEOUT_MS_DEFAULT } from './limits.ts';
+import { Producer } from './producer.ts';
+import type { ProducerOptions } from './producer-words.ts';
+import { Reader, type ReaderOptions } from './reader.ts';
 import type { RetryPolicy } from './retry.ts';
 import type { Surroundings } from './surroundings.ts';
 import { Transport } from './transport.ts';
@@ -37,6 +42,21 @@ export class Vertebra {
       ...(logger && { logger }),
       ...(surroundings && { surroundings }),
     });
+  }
+
+  /** Sends records. Close it, so that nothing is left behind. @throws {InvalidOptions} */
+  producer<T = unknown>(options: ProducerOptions<T> = {}): Producer<T> {
+    return new Producer(this.connection, options);
+  }
+
+  /** A member of a consumer group, once it runs. Stop it, so that its partitions go on at once. @throws {InvalidOptions} */
+  consumer<T = unknown>(options: ConsumerOptions<T>): Consumer<T> {
+    return new Consumer(this.connection, options);
+  }
+
+  /** One partition, read without a group. @throws {InvalidOptions} */
+  reader<T = unknown>(options: ReaderOptions<T>): Reader<T> {
+    return new Reader(this.connection, options);
   }
 
   /** Topics, offsets and groups. */
