@@ -42,6 +42,7 @@ export class DeadLetters {
       TableName: this.#table,
       Item: toItem(group, letter),
       ConditionExpression: 'attribute_not_exists(pk)',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
@@ -62,6 +63,11 @@ export class DeadLetters {
       ...(after === undefined ? {} : { after }),
       read: toDeadLetter,
     });
+  }
+
+  /** Where a list goes on behind this one. */
+  placeOf(letter: DeadLetterId): string {
+    return deadLetterKey({ name: '', id: '' }, letter).sk;
   }
 
   /** Removes one, whose object, if it has one, is removed already. @returns false when there is none @throws {WriteFailed} */
