@@ -223,7 +223,7 @@ export class GroupLoop {
   }
 
   #recovered(now: number): void {
-    if (this.#trouble && this.#joined) {
+    if (this.#trouble && this.#trouble.attempts > 0) {
       this.#options.emitter.emit('connection.restored', { afterMs: now - this.#trouble.since });
     }
     this.#trouble = null;
@@ -251,6 +251,7 @@ export class GroupLoop {
   /** At once the first time; members that are evicted again and again must not keep the group busy. */
   #rejoin(error: VertebraError): void {
     const { host, settings, surroundings } = this.#options;
+    this.#recovered(this.#now());
     this.#joined = false;
     host.expired(error);
     const now = this.#now();

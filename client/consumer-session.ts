@@ -60,7 +60,7 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
     const { surroundings } = connection;
     this.#options = options;
     this.#concurrency = run.partitionsConsumedConcurrently ?? 1;
-    this.#membership = new Membership(proposedMemberId(surroundings.now(), surroundings.random));
+    this.#membership = new Membership(proposedMemberId(surroundings.now()));
     this.#calls = new GroupCalls(connection, settings.groupId, settings.retry);
     this.#commits = new GroupCommits(this.#calls, this.#membership, this);
     this.#revocations = new Revocations(settings.onRevoked, connection.logger);
@@ -149,7 +149,7 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
     const { connection, emitter } = this.#options;
     const { surroundings, logger } = connection;
     logger.warn('The membership has ended; joining again', { error });
-    const next = proposedMemberId(surroundings.now(), surroundings.random);
+    const next = proposedMemberId(surroundings.now());
     const lost = this.#membership.startOver(next, 'the membership has ended');
     if (lost.length > 0) emitter.emit('rebalance', { assigned: [], revoked: [], lost: lost.map(placeOf) });
   }
