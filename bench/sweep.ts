@@ -1,4 +1,5 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { S3Client } from '@aws-sdk/client-s3';
 import { ulid } from 'ulid';
 import { openSweep } from '../functions/sweep.ts';
 import { openTables, type Tables } from '../functions/tables.ts';
@@ -9,7 +10,7 @@ import type { PartitionId } from '../shared/domain/topic.ts';
 import { sweep } from '../shared/operations/sweep.ts';
 import { deleteTopic } from '../shared/operations/topics.ts';
 import { RESERVATION_ID_BYTES } from '../shared/store/reservation-layout.ts';
-import { TABLES } from './backbone.ts';
+import { BUCKET, TABLES } from './backbone.ts';
 import { Meter, sum } from './meter.ts';
 import { type Progress, type Section, tableOf } from './section.ts';
 
@@ -53,7 +54,12 @@ export async function sweepRows(
   const swept = new DynamoDBClient(aws.clientConfig());
   meter.watch(swept);
   let now = Date.now();
-  const ports = openSweep(swept, TABLES, undefined, { now: () => now });
+  const ports = openSweep(
+    { dynamodb: swept, s3: new S3Client(aws.clientConfig()) },
+    { ...TABLES, bucket: BUCKET },
+    undefined,
+    { now: () => now },
+  );
   const backbone = openTables(dynamodb, TABLES, undefined, { now: () => now });
   const makeTopic = async (name: string) => {
     const settings = { partitions: 1, retentionMs: RETENTION_FOREVER, createdAt: now, hiddenUntil: 0 };

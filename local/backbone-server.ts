@@ -4,6 +4,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { type Backbone, openBackbone } from '../functions/backbone.ts';
 import { dispatchHandler } from '../functions/dispatch.ts';
 import { fetchHandler } from '../functions/fetch.ts';
+import { groupsHandler, openGroups } from '../functions/groups.ts';
 import { produceHandler } from '../functions/produce.ts';
 import { openSweep, sweepHandler } from '../functions/sweep.ts';
 import { topicsHandler } from '../functions/topics.ts';
@@ -66,21 +67,26 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
     const s3 = new S3Client(aws.clientConfig());
     const sqs = new SQSClient(aws.clientConfig());
     if (aheadMs) for (const { config } of [dynamodb, s3, sqs]) followClock(config, aheadMs);
-    const { wakeQueueUrl } = await createBackboneResources({ dynamodb, s3, sqs }, ENVIRONMENT);
+    const { wakeQueueUrl, deadLetterQueueUrl } = await createBackboneResources({ dynamodb, s3, sqs }, ENVIRONMENT);
     const backbone = openBackbone({ dynamodb, s3 }, ENVIRONMENT, (observation) => {
       if (observation.kind === 'records_appended')
         options.onRecords(topicIdOf(observation.log), 'in', observation.count);
       if (observation.kind === 'records_read') options.onRecords(topicIdOf(observation.log), 'out', observation.count);
     });
     const gateway = await openGateway({
-      handlers: { produce: produceHandler(backbone), fetch: fetchHandler(backbone), topics: topicsHandler(backbone) },
+      handlers: {
+        produce: produceHandler(backbone),
+        fetch: fetchHandler(backbone),
+        topics: topicsHandler(backbone),
+        groups: groupsHandler(openGroups(backbone, { s3, sqs }, { ...ENVIRONMENT, deadLetterQueueUrl })),
+      },
       port: options.port,
       observe: options.onExchange,
     });
     const background = startBackground({
       ...{ aws, sqs, wakeQueueUrl, logTable: ENVIRONMENT.logTable, onFailure: options.onFailure },
       dispatch: dispatchHandler(() => ({ ...backbone, wakeQueue: new WakeQueue(sqs, wakeQueueUrl) })),
-      sweep: sweepHandler(() => openSweep(dynamodb, ENVIRONMENT)),
+      sweep: sweepHandler(() => openSweep({ dynamodb, s3 }, ENVIRONMENT)),
     });
     return {
       url: gateway.url,

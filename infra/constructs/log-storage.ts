@@ -25,6 +25,8 @@ interface Rights {
   readonly log: readonly string[];
   readonly state: readonly string[];
   readonly objects?: readonly string[];
+  /** On the payloads of dead letters alone. */
+  readonly deadLetters?: readonly string[];
   readonly bucket?: readonly string[];
 }
 
@@ -55,6 +57,17 @@ const RIGHTS = {
     // topics and their heads: list, read, make, change, close, remove
     state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'DeleteItem'],
   },
+  consume: {
+    // read; look at one slot; void an abandoned one
+    log: ['Query', 'GetItem', 'PutItem'],
+    // groups with all that they hold: list, read, make, change, remove, some of it together; move a head's `settled`
+    state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
+    // bring a spilled payload, and sign for uploaded ones; as for `read`
+    objects: ['GetObject'],
+    // keep what is too large for a dead letter's item, and let it go
+    deadLetters: ['PutObject', 'DeleteObject'],
+    bucket: ['ListBucket'],
+  },
   dispatch: {
     // look at the slot of an intent or an upload; void it; watch an upload on
     log: ['GetItem', 'PutItem'],
@@ -66,8 +79,9 @@ const RIGHTS = {
   sweep: {
     // list and delete what deleted topics left
     log: ['Query', 'BatchWriteItem'],
-    // find leftovers and their uploads; close, mark and remove their heads; the lease
+    // find leftovers and their uploads; close, mark and remove their heads; what deleted groups left; the lease
     state: ['Query', 'UpdateItem', 'DeleteItem'],
+    deadLetters: ['DeleteObject'],
   },
 } as const satisfies Record<string, Rights>;
 
@@ -141,6 +155,11 @@ export class LogStorage extends Construct {
     this.#grant(fn, RIGHTS.administer);
   }
 
+  /** For a function that serves consumer groups. */
+  grantConsume(fn: LambdaFunction): void {
+    this.#grant(fn, RIGHTS.consume);
+  }
+
   /** For the function that follows the log's stream, which Lambda reads on its behalf. */
   grantDispatch(fn: LambdaFunction): void {
     this.#grant(fn, RIGHTS.dispatch);
@@ -157,23 +176,29 @@ export class LogStorage extends Construct {
     this.#grant(fn, RIGHTS.sweep);
   }
 
-  #grant(fn: LambdaFunction, { log, state, objects = [], bucket = [] }: Rights): void {
+  #grant(fn: LambdaFunction, { log, state, objects = [], deadLetters = [], bucket = [] }: Rights): void {
     allow(fn, this.log.tableArn, 'dynamodb', log);
     allow(fn, this.state.tableArn, 'dynamodb', state);
-    this.#allowObjects(fn, objects);
+    this.#allowObjects(fn, '*', objects, 'Every object in the bucket is a payload of this backbone.');
+    this.#allowObjects(
+      fn,
+      'dead-letters/*',
+      deadLetters,
+      'What lies there are payloads of dead letters, and nothing else.',
+    );
     allow(fn, this.bucket.bucketArn, 's3', bucket);
     fn.addEnvironment(ENV.logTable, this.log.tableName);
     fn.addEnvironment(ENV.stateTable, this.state.tableName);
   }
 
-  #allowObjects(fn: LambdaFunction, verbs: readonly string[]): void {
+  #allowObjects(fn: LambdaFunction, pattern: string, verbs: readonly string[], reason: string): void {
     if (verbs.length === 0) return;
-    allow(fn, this.bucket.arnForObjects('*'), 's3', verbs);
+    allow(fn, this.bucket.arnForObjects(pattern), 's3', verbs);
     fn.addEnvironment(ENV.bucket, this.bucket.bucketName);
     const id = Stack.of(this).getLogicalId(this.bucket.node.defaultChild as CfnBucket);
     Validations.of(fn.role!).acknowledge({
-      id: `AwsSolutions-IAM5[Resource::<${id}.Arn>/*]`,
-      reason: 'Every object in the bucket is a payload of this backbone, under a key that its slot decides.',
+      id: `AwsSolutions-IAM5[Resource::<${id}.Arn>/${pattern}]`,
+      reason,
     });
   }
 }

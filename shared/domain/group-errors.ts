@@ -45,6 +45,17 @@ export class Fenced extends BackboneError {
   }
 }
 
+/** No commit of the call was accepted: other sessions own all of the positions now. Nothing was written. */
+export class AllFenced extends BackboneError {
+  readonly code = 'fenced';
+  override readonly data: ErrorData;
+  /** @param commits what each of them is told */
+  constructor(commits: readonly object[]) {
+    super('None of the commits was accepted: their epochs are over, other sessions may own the partitions now');
+    this.data = { commits };
+  }
+}
+
 /** What is committed lies behind this offset already. Nothing was written. */
 export class CommitRegressed extends BackboneError {
   readonly code = 'commit_regressed';

@@ -135,6 +135,8 @@ export const SWEEP_ITEMS_MAX = 100_000;
 export const SWEEP_LEFTOVERS_MAX = 100;
 /** Partitions that are emptied side by side: live topics share the table. */
 export const PURGE_PARTITIONS_PARALLEL = 4;
+/** Items of a deleted group that are removed side by side: live groups share the table. */
+export const PURGE_GROUP_ITEMS_PARALLEL = 25;
 /** Keys that one Query of a purge lists. */
 export const PURGE_PAGE = 500;
 /** Source: AWS, "BatchWriteItem": requests per call. */

@@ -1,8 +1,9 @@
 import { SWEEP_ITEMS_MAX, SWEEP_LEASE_MS } from '../domain/limits.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
+import { dueGroupPurges, type GroupPurgePorts } from './purge-groups.ts';
 import { duePurges, type MayGoOn, type PurgePorts } from './purge-topics.ts';
 
-export interface SweepPorts extends PurgePorts {
+export interface SweepPorts extends PurgePorts, GroupPurgePorts {
   readonly lease: {
     take(token: string, until: number, now: number): Promise<boolean>;
     renew(token: string, until: number): Promise<boolean>;
@@ -20,7 +21,7 @@ export interface SweepPorts extends PurgePorts {
  * @returns what kept single tasks from being finished: the store's refusals, and bugs
  */
 export async function sweep(ports: SweepPorts, stopAt: number): Promise<unknown[]> {
-  const tasks = await duePurges(ports);
+  const tasks = [...(await duePurges(ports)), ...(await dueGroupPurges(ports))];
   if (tasks.length === 0) return [];
   const token = ports.newToken();
   const now = ports.clock.now();

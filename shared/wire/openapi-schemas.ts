@@ -25,20 +25,20 @@ export const ref = (kind: 'schemas' | 'parameters' | 'responses' | 'headers', na
   $ref: `#/components/${kind}/${name}`,
 });
 
-const integer = (minimum = 0, maximum = Number.MAX_SAFE_INTEGER) => ({ type: 'integer', minimum, maximum });
-const object = (properties: { [name: string]: Json }, required = Object.keys(properties), more = {}): Json => ({
+export const integer = (minimum = 0, maximum = Number.MAX_SAFE_INTEGER) => ({ type: 'integer', minimum, maximum });
+export const object = (properties: { [name: string]: Json }, required = Object.keys(properties), more = {}): Json => ({
   type: 'object',
   properties,
   required,
   ...more,
 });
-const list = (items: Json) => ({ type: 'array', items });
-const words = (...choices: string[]) => ({ type: 'string', enum: choices });
+export const list = (items: Json) => ({ type: 'array', items });
+export const words = (...choices: string[]) => ({ type: 'string', enum: choices });
 
-const TEXT = { type: 'string' };
-const MS = { type: 'integer', description: 'Epoch ms' };
-const OFFSET = integer();
-const PARTITION = integer(0, PARTITIONS_MAX - 1);
+export const TEXT = { type: 'string' };
+export const MS = { type: 'integer', description: 'Epoch ms' };
+export const OFFSET = integer();
+export const PARTITION = integer(0, PARTITIONS_MAX - 1);
 const ANY = {};
 const DUPLICATE = { type: 'boolean', description: 'The key was used before: these are the offsets of then' };
 const BASE64 = object({ base64: { type: 'string', contentEncoding: 'base64' } }, undefined, {
@@ -55,7 +55,25 @@ const TOPIC = {
   retentionMs: { type: 'integer' },
   createdAt: MS,
 };
-const ENTRY_ERROR = object({ code: words(...Object.keys(STATUS)), detail: TEXT, retryable: { type: 'boolean' } });
+/** A record as answers show it. */
+export const RECORD = {
+  offset: OFFSET,
+  timestamp: MS,
+  key: { type: ['string', 'null'] },
+  keyEncoding: words('base64'),
+  value: ANY,
+  valueEncoding: {
+    ...words('utf8', 'base64', 'url'),
+    description: 'url: the value was uploaded, and is {"url", "size", "sha256"}',
+  },
+  headers: list(HEADER),
+  error: object({ code: words('payload_corrupt', 'payload_missing', 'record_too_large') }),
+};
+export const ENTRY_ERROR = object({
+  code: words(...Object.keys(STATUS)),
+  detail: TEXT,
+  retryable: { type: 'boolean' },
+});
 
 export const SCHEMAS: { [name: string]: Json } = {
   Problem: object(
@@ -172,24 +190,7 @@ export const SCHEMAS: { [name: string]: Json } = {
   }),
   Fetched: object({
     topicId: TEXT,
-    records: list(
-      object(
-        {
-          offset: OFFSET,
-          timestamp: MS,
-          key: { type: ['string', 'null'] },
-          keyEncoding: words('base64'),
-          value: ANY,
-          valueEncoding: {
-            ...words('utf8', 'base64', 'url'),
-            description: 'url: the value was uploaded, and is {"url", "size", "sha256"}',
-          },
-          headers: list(HEADER),
-          error: object({ code: words('payload_corrupt', 'payload_missing', 'record_too_large') }),
-        },
-        ['offset'],
-      ),
-    ),
+    records: list(object(RECORD, ['offset'])),
     nextOffset: OFFSET,
     logStartOffset: OFFSET,
     highWatermark: OFFSET,
@@ -197,7 +198,7 @@ export const SCHEMAS: { [name: string]: Json } = {
   Health: object({ status: { const: 'ok' }, version: TEXT }),
 };
 
-const query = (name: string, schema: Json, more = {}): Json => ({ name, in: 'query', schema, ...more });
+export const query = (name: string, schema: Json, more = {}): Json => ({ name, in: 'query', schema, ...more });
 
 export const PARAMETERS: { [name: string]: Json } = {
   topic: {

@@ -5,6 +5,9 @@ import type { EmbeddedTables } from './embedded.ts';
 
 interface Input {
   readonly TableName?: string;
+  /** S3's. */
+  readonly Key?: string;
+  readonly QueueUrl?: string;
   readonly RequestItems?: Record<string, unknown>;
   readonly TransactItems?: Record<string, { TableName?: string }>[];
 }
@@ -41,8 +44,19 @@ export function clientsThatTell({ aws, logTable }: EmbeddedTables, used: Set<str
     }),
   );
   const s3 = new S3Client(config);
-  s3.middlewareStack.add(...noting((action) => used.add(`Bucket objects s3:${action}`)));
+  s3.middlewareStack.add(
+    ...noting((action, { Key }) =>
+      // What is read may be any object: the rights on dead letters alone are to change them.
+      used.add(
+        `Bucket ${Key?.startsWith('dead-letters/') && action !== 'GetObject' ? 'dead-letters' : 'objects'} s3:${action}`,
+      ),
+    ),
+  );
   const sqs = new SQSClient(config);
-  sqs.middlewareStack.add(...noting((action) => used.add(`DeliveryWake sqs:${action}`)));
+  sqs.middlewareStack.add(
+    ...noting((action, { QueueUrl }) =>
+      used.add(`Delivery${QueueUrl?.endsWith('/dead-letters') ? 'DeadLetters' : 'Wake'} sqs:${action}`),
+    ),
+  );
   return { dynamodb, s3, sqs };
 }

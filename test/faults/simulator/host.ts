@@ -2,6 +2,7 @@ import type { Clients } from '../../../functions/backbone.ts';
 import { type Backbone, openBackbone } from '../../../functions/backbone.ts';
 import type { Observation } from '../../../shared/domain/observation.ts';
 import type { SweepPorts } from '../../../shared/operations/sweep.ts';
+import { DeadLetterObjects } from '../../../shared/store/dead-letter-objects.ts';
 import { LogPurge } from '../../../shared/store/log-purge.ts';
 import { SweepLease } from '../../../shared/store/sweep-lease.ts';
 import type { Random } from './random.ts';
@@ -18,7 +19,7 @@ export class Host {
   readonly name: string;
   readonly backbone: Backbone;
   /** What the sweep needs besides. */
-  readonly sweep: Pick<SweepPorts, 'purge' | 'lease' | 'newToken'>;
+  readonly sweep: Pick<SweepPorts, 'purge' | 'lease' | 'newToken' | 'deadLetterObjects'>;
   /** Resolves when the process dies. */
   readonly died: Promise<void>;
   alive = true;
@@ -46,6 +47,7 @@ export class Host {
       purge: new LogPurge(clients.dynamodb, TABLES.logTable),
       lease: new SweepLease(clients.dynamodb, TABLES.stateTable),
       newToken: () => random.hex(8),
+      deadLetterObjects: new DeadLetterObjects(clients.s3, env.bucket),
     };
     this.backbone = {
       ...openBackbone(clients, env, observe, { now: () => this.now() }),

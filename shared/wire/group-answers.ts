@@ -1,0 +1,133 @@
+import type { BackboneError } from '../domain/errors.ts';
+import { AllFenced } from '../domain/group-errors.ts';
+import { NAME_CHARS_MAX, POLL_PARTITIONS_MAX } from '../domain/limits.ts';
+import { RecordPart, type Room, type SharedRoom } from './group-record-part.ts';
+import { type HeldPartition, type HeldPosition, MEMBER_ID_BYTES_MAX, type NamedPartition } from './group-requests.ts';
+import { type ApiAnswer, jsonAnswer } from './http-answer.ts';
+import type { ValueForm } from './record-json.ts';
+import { textOf } from './utf8.ts';
+
+export interface CommitOutcome extends NamedPartition {
+  readonly offset: number;
+  readonly error?: BackboneError;
+}
+
+/** What a member is told beside records. */
+export interface Told {
+  readonly memberId: string;
+  readonly assigned: readonly (HeldPosition & { readonly error?: BackboneError })[];
+  readonly revoked: readonly HeldPartition[];
+  readonly commits: readonly CommitOutcome[];
+  readonly errors: readonly { readonly topic: string; readonly partition?: number; readonly error: BackboneError }[];
+  readonly turn?: number;
+}
+
+/** What a poll says of how much it wants, and about how many partitions. */
+export interface Wanted {
+  readonly topics?: readonly string[];
+  readonly positions: readonly NamedPartition[];
+  readonly commit: readonly NamedPartition[];
+  readonly maxRecords: number;
+  /** Of the whole answer; one record comes whatever it says. */
+  readonly maxBytes: number;
+  readonly values: ValueForm;
+}
+
+/** `{"topic":"","partition":1023,"epoch":…,"offset":…},` with numbers of 16 digits; the topic's name comes on top. */
+const POSITION_BYTES = 100;
+/** What goes wrong with a position takes no more. */
+const ERROR_BYTES_MAX = 600;
+/** The answer's own members, and the member's id with everything in it escaped. */
+const FRAME_BYTES = 200 + 6 * MEMBER_ID_BYTES_MAX;
+
+/** The answer to a poll: it grows while partitions are read, each into a part of its own. */
+export class PollAnswer {
+  /** For the records of all partitions. */
+  readonly room: Room;
+  readonly #values: ValueForm;
+  readonly #shared: SharedRoom;
+  readonly #parts: RecordPart[] = [];
+
+  constructor(wanted: Wanted) {
+    const around = bytesAround(wanted);
+    this.room = { records: wanted.maxRecords, bytes: wanted.maxBytes - around };
+    this.#values = wanted.values;
+    const entries = wanted.positions.length + wanted.commit.length + POLL_PARTITIONS_MAX;
+    this.#shared = { inflated: 0, count: 0, envelopeBytes: around + entries * ERROR_BYTES_MAX };
+  }
+
+  /** Opens the part of one partition, at most once. */
+  open(of: NamedPartition, room: Room): RecordPart {
+    const part = new RecordPart(of, room, this.#values, this.#shared);
+    this.#parts.push(part);
+    return part;
+  }
+
+  finish(told: Told): ApiAnswer {
+    const records = this.#parts.filter(({ count }) => count > 0).sort(byPartition);
+    const before = Buffer.from(`${JSON.stringify(toldJson(told)).slice(0, -1)},"records":[`);
+    const after = Buffer.from(`]${JSON.stringify(endJson(told)).replace('{', ',')}`);
+    // Each record begins with a comma, the first of all with one too many.
+    const parts = records.map((part, i) => part.written().subarray(i === 0 ? 1 : 0));
+    return { status: 200, body: textOf(Buffer.concat([before, ...parts, after])) };
+  }
+}
+
+/** The answer to a heartbeat: as a poll's, without records. */
+export function heartbeatAnswer(told: Told): ApiAnswer {
+  return jsonAnswer({ ...toldJson(told), ...endJson(told) });
+}
+
+/** @throws {AllFenced} when no commit was accepted because all are fenced */
+export function commitsAnswer(outcomes: readonly CommitOutcome[]): ApiAnswer {
+  const commits = outcomes.map(commitJson);
+  if (outcomes.length > 0 && outcomes.every(({ error }) => error?.code === 'fenced')) throw new AllFenced(commits);
+  return jsonAnswer({ commits });
+}
+
+/** Most that may stand around the records when nothing is wrong with a position. */
+function bytesAround({ topics, positions, commit }: Wanted): number {
+  const longest = topics === undefined ? NAME_CHARS_MAX : Math.max(...topics.map(({ length }) => length));
+  const ofAll = (entries: readonly NamedPartition[]) =>
+    entries.reduce((sum, { topic }) => sum + POSITION_BYTES + topic.length, 0);
+  // What was committed may be revoked as well.
+  return FRAME_BYTES + ofAll(positions) + 2 * ofAll(commit) + POLL_PARTITIONS_MAX * (POSITION_BYTES + longest);
+}
+
+function toldJson({ memberId, assigned, revoked, commits }: Told) {
+  return {
+    memberId,
+    assigned: assigned.map(({ topic, partition, epoch, offset, error }) => ({
+      ...{ topic, partition, epoch, offset },
+      ...(error && { error: entryError(error) }),
+    })),
+    revoked: revoked.map(({ topic, partition, epoch }) => ({ topic, partition, epoch })),
+    commits: commits.map(commitJson),
+  };
+}
+
+function endJson({ errors, turn }: Told) {
+  return {
+    errors: errors.map(({ topic, partition, error }) => ({
+      topic,
+      ...(partition !== undefined && { partition }),
+      ...entryError(error),
+    })),
+    ...(turn !== undefined && { turn }),
+  };
+}
+
+function commitJson({ topic, partition, offset, error }: CommitOutcome) {
+  return { topic, partition, offset, ...(error && { error: entryError(error) }) };
+}
+
+/** A refusal of one entry; of which one stands beside it. */
+function entryError({ code, message, retryable, data }: BackboneError) {
+  const { topic: _topic, partition: _partition, ...facts } = data;
+  return { code, detail: code === 'internal' ? 'Something failed inside' : message, retryable, ...facts };
+}
+
+function byPartition(a: NamedPartition, b: NamedPartition): number {
+  if (a.topic !== b.topic) return a.topic < b.topic ? -1 : 1;
+  return a.partition - b.partition;
+}
