@@ -19,10 +19,12 @@ export async function leaveGroup(
   const key = memberKeyOf(memberId);
   if (key === undefined) throw new MemberNotFound(name, memberId);
   try {
-    if (await ports.members.leave(group, key, memberId)) {
+    const isOut = await ports.members.leave(group, key, memberId).catch(async (error: unknown) => {
+      // It may be out: then its partitions are not to wait until its session would have ended.
       await markDue(ports, group);
-      return;
-    }
+      throw error;
+    });
+    if (isOut) return await markDue(ports, group);
   } catch (error) {
     storeFailed(error);
   }

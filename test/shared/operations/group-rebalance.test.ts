@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CLOCK_MARGIN_MS } from '../../../shared/domain/limits.ts';
+import { TopicCache } from '../../../shared/operations/topic-cache.ts';
 import { deleteTopic, putTopic } from '../../../shared/operations/topics.ts';
 import { brief, Consumer, type GroupBench, type GroupHost, openGroupBench, poll } from '../../support/group-bench.ts';
 import { append, makeTopic } from '../../support/log-bench.ts';
@@ -113,7 +114,7 @@ describe('members of one group', () => {
     await makeTopic(host, 't', { partitions: 100 });
     const hosts = Array.from({ length: 5 }, () => {
       const one = bench.host();
-      return { ...one, ports: { ...one.ports, sleep: async () => pause(2) } };
+      return { ...one, ports: { ...one.ports, sleep: async () => pause(25) } };
     });
     const members = Array.from({ length: 50 }, (_, i) => new Consumer(hosts[i % 5]!));
     await Promise.all(members.map((member) => member.poll()));
@@ -296,15 +297,31 @@ describe('a group', () => {
   });
 
   it('is full of partitions before it has too many', async () => {
-    for (const name of ['a', 'b', 'c', 'd']) await makeTopic(host, name, { partitions: 1_024 });
-    await makeTopic(host, 'e', { partitions: 1 });
-    const group = { group: 'wide' };
-    await poll(host, { ...group, topics: ['a', 'b', 'c', 'd'], paused: [] });
-    await expect(poll(host, { ...group, topics: ['e'] })).rejects.toMatchObject({
+    const settings = { partitions: 1_024, retentionMs: -1, createdAt: 0, hiddenUntil: 0 };
+    const read = async (name: string) => ({ name, id: `01J0000000000000000000000${name}`, ...settings });
+    const wide = { ...host, ports: { ...host.ports, topics: new TopicCache({ read }, bench.clock) } };
+    await poll(wide, { topics: ['A', 'B', 'C', 'D'] });
+    await expect(poll(wide, { topics: ['E'] })).rejects.toMatchObject({
       code: 'group_full',
       data: { maxPartitions: 4_096 },
     });
-  }, 20_000);
+  });
+
+  it('is full of members: who comes after the thousandth is none, and nobody moves for it', async () => {
+    await makeTopic(host, 't', { partitions: 1 });
+    await poll(host);
+    const group = (await host.ports.groups.read('g', true))!;
+    const now = bench.clock.now();
+    const times = { lastSeenAt: now, joinedAt: now, sessionTimeoutMs: SESSION_MS };
+    const ids = all(999).map((i) => `01J0000000000000000000${String(i).padStart(4, '0')}`);
+    await Promise.all(
+      ids.map((id) => host.ports.members.join(group, { key: id, memberId: id, topics: ['t'], ...times })),
+    );
+    bench.clock.pass(1);
+    await expect(poll(host)).rejects.toMatchObject({ code: 'group_full', data: { maxMembers: 1_000 } });
+    expect(await host.ports.members.all(group)).toHaveLength(1_000);
+    expect((await poll(host, { memberId: ids[0]! })).memberId).toBe(ids[0]);
+  });
 });
 
 describe('expiry', () => {
