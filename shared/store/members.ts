@@ -48,8 +48,8 @@ export class Members {
    * Adds a member, or puts a new session in the place of another: one write unit.
    *
    * @param replaced the session that was found under the key; absent: none was
-   * @returns false when another session is there, or the one to be replaced is not: read it. A repeated join finds its
-   *   own session and is true.
+   * @returns false when another session is there, or the same since an earlier join, or the one to be replaced is not:
+   *   read it. A retry of this very join finds what it wrote and is true.
    * @throws {WriteFailed}
    */
   async join(group: GroupId, member: Member, replaced?: Member): Promise<boolean> {
@@ -66,7 +66,8 @@ export class Members {
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     const met = await metBy(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
-    return met === 'nothing' ? false : met === undefined || met.memberId === member.memberId;
+    if (met === undefined) return true;
+    return met !== 'nothing' && met.memberId === member.memberId && met.lastSeenAt === member.lastSeenAt;
   }
 
   /**

@@ -137,10 +137,11 @@ describe.each(STORE_ENGINES)('on %s', (_, open) => {
     const fixed: Member = { ...memberOf('i.YQ', 'a-1'), instanceId: 'a', topics: [] };
     const read = (key: string) => members.read(group, key, true);
 
-    it('comes back as it joined, once, and again when it repeats itself', async () => {
+    it('comes back as it joined, once; a later join of the same has to look at it', async () => {
       const member = memberOf('m');
       expect(await members.join(group, member)).toBe(true);
-      expect(await members.join(group, { ...member, lastSeenAt: NOW + 9 })).toBe(true);
+      expect(await members.join(group, member)).toBe(true); // a retry recognises itself
+      expect(await members.join(group, { ...member, lastSeenAt: NOW + 9 })).toBe(false);
       expect(await read('m')).toEqual(member);
       expect(await members.read(group, 'm', false)).toEqual(member);
       expect(await members.join(group, { ...member, memberId: 'other' })).toBe(false);
