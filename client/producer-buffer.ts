@@ -1,20 +1,18 @@
 import { DeliveryTimeout } from './errors.ts';
-import { type Surroundings, unlessAborted } from './surroundings.ts';
+import { LATE, type Surroundings, within } from './surroundings.ts';
 
 /** Lets one caller at a time through, in the order in which they came. */
 export class Turnstile {
   #last: Promise<void> = Promise.resolve();
 
-  /** @throws {Aborted} while it waits for its turn, which then passes to the next */
-  async pass<T>(act: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async pass<T>(act: () => Promise<T>): Promise<T> {
     const before = this.#last;
     let leave = () => {};
-    const left = new Promise<void>((resolve) => {
+    this.#last = new Promise((resolve) => {
       leave = resolve;
     });
-    this.#last = before.then(() => left);
+    await before;
     try {
-      await unlessAborted(before, signal);
       return await act();
     } finally {
       leave();
@@ -26,7 +24,7 @@ export class Turnstile {
 export class Budget {
   readonly #maxBytes: number;
   #used = 0;
-  #wake = () => {};
+  #wake: () => void = () => {};
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
@@ -45,24 +43,15 @@ export class Budget {
   }
 
   /** @throws {DeliveryTimeout} when there is none within `waitMs` @throws {Aborted} */
-  async take(bytes: number, waitMs: number, { sleep }: Surroundings, signal: AbortSignal): Promise<void> {
-    if (this.tryTake(bytes)) return;
-    const enough = new AbortController();
-    const over = sleep(waitMs, enough.signal).then(
-      () => 'late' as const,
-      () => 'late' as const,
-    );
-    try {
-      while (!this.tryTake(bytes)) {
-        const freed = new Promise<'freed'>((resolve) => {
-          this.#wake = () => resolve('freed');
-        });
-        if ((await unlessAborted(Promise.race([freed, over]), signal)) === 'late') {
-          throw new DeliveryTimeout(waitMs, 'none', new Error('the buffer stayed full'));
-        }
+  async take(bytes: number, waitMs: number, surroundings: Surroundings, signal: AbortSignal): Promise<void> {
+    const until = surroundings.now() + waitMs;
+    while (!this.tryTake(bytes)) {
+      const freed = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      if ((await within(freed, until - surroundings.now(), surroundings, signal)) === LATE) {
+        throw new DeliveryTimeout(waitMs, 'none', new Error('the buffer stayed full'));
       }
-    } finally {
-      enough.abort();
     }
   }
 

@@ -6,6 +6,7 @@ import type { ProducerSettings } from './producer-options.ts';
 import { type EncodedRecord, encodeMessage } from './producer-record.ts';
 import type { Tally } from './producer-tally.ts';
 import type { ProducerTopic } from './producer-topic.ts';
+import { eitherSignal, LATE, within } from './surroundings.ts';
 
 export interface IntakePorts<T> {
   readonly connection: Connection;
@@ -33,16 +34,22 @@ export class Intake<T> {
    * @throws {ValidationError} @throws {RecordTooLarge} naming a message that cannot be sent: none of the call was
    * @throws {VertebraError} what keeps a topic from being looked up @throws {Aborted}
    */
-  async take(tally: Tally<T>, until: number, signal: AbortSignal): Promise<void> {
+  async take(tally: Tally<T>, until: number, signal: AbortSignal | undefined): Promise<void> {
     const topics = new Set(tally.entries.map(({ topic }) => topic));
     await this.#turnstile.pass(async () => {
-      for (const topic of topics) await this.#ports.topic(topic).ready(this.#leftMs(until), signal);
-      const kept = await this.#encodeAll(tally, until, signal);
-      for (const [index, encoded] of kept.entries()) this.#handOver(tally, index, encoded, until);
-      for (let index = kept.length; index < tally.entries.length; index++) {
-        await this.#whenThereIsRoom(tally, index, until, signal);
+      if (tally.isDone) return; // nobody waits any more
+      const stop = eitherSignal(this.#ports.cut, signal);
+      try {
+        for (const topic of topics) await this.#ports.topic(topic).ready(this.#leftMs(until), stop.signal);
+        const kept = await this.#encodeAll(tally, until, stop.signal);
+        for (const [index, encoded] of kept.entries()) this.#handOver(tally, index, encoded, until);
+        for (let index = kept.length; index < tally.entries.length; index++) {
+          await this.#whenThereIsRoom(tally, index, until, stop.signal);
+        }
+      } finally {
+        stop.forget();
       }
-    }, signal);
+    });
   }
 
   /** What kept messages from being taken, as it is told: what may have passed, but did not in time, is a matter of time. */
@@ -65,7 +72,7 @@ export class Intake<T> {
     try {
       for (const index of tally.entries.keys()) {
         const maybe = this.#encode(tally, index);
-        const encoded = maybe instanceof Promise ? await maybe : maybe;
+        const encoded = maybe instanceof Promise ? await this.#inTime(maybe, until, signal) : maybe;
         if (encoded.partition !== undefined) {
           await this.#topicOf(tally, index).check(encoded.partition, this.#leftMs(until), signal);
         }
@@ -82,7 +89,7 @@ export class Intake<T> {
     const { budget, connection } = this.#ports;
     try {
       if (tally.isSettled(index)) return;
-      const encoded = await this.#encode(tally, index);
+      const encoded = await this.#inTime(Promise.resolve(this.#encode(tally, index)), until, signal);
       await budget.take(bytesOf(encoded), this.#leftMs(until), connection.surroundings, signal);
       this.#handOver(tally, index, encoded, until);
     } catch (error) {
@@ -115,6 +122,15 @@ export class Intake<T> {
     const { settings, connection } = this.#ports;
     const { topic, message } = tally.entries[index]!;
     return encodeMessage(settings.codec, message, { topic, index, now: connection.surroundings.now() });
+  }
+
+  /** A codec that never ends must not keep all others waiting. */
+  async #inTime<R>(work: Promise<R>, until: number, signal: AbortSignal): Promise<R> {
+    const { settings, connection } = this.#ports;
+    const done = await within(work, this.#leftMs(until), connection.surroundings, signal);
+    if (done === LATE)
+      throw new DeliveryTimeout(settings.deliveryTimeoutMs, 'none', new Error('the codec did not end'));
+    return done;
   }
 
   #leftMs(until: number): number {

@@ -66,7 +66,7 @@ export class PartitionLane<T> {
 
   /** Sends what it has without waiting for more. */
   hurry(): void {
-    this.#wake.abort();
+    this.#wake.abort('hurry');
   }
 
   async #run(): Promise<void> {

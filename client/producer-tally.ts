@@ -19,6 +19,11 @@ export class Tally<T> {
     if (entries.length === 0) this.#finish(this.results);
   }
 
+  /** Whether all is known. */
+  get isDone(): boolean {
+    return this.#open === 0;
+  }
+
   /** Whether nothing more is to be done about it. */
   isSettled(index: number): boolean {
     return this.results[index] !== undefined;

@@ -16,7 +16,7 @@ import { type ProducerSettings, settingsOf } from './producer-options.ts';
 import { Tally } from './producer-tally.ts';
 import { ProducerTopic } from './producer-topic.ts';
 import type { Message, ProducerOptions, Sending, SendingBatch, Undelivered } from './producer-words.ts';
-import { eitherSignal } from './surroundings.ts';
+import { LATE, within } from './surroundings.ts';
 import { pathOf } from './transport.ts';
 import { type Upload, type UploadOptions, upload } from './upload.ts';
 
@@ -50,7 +50,7 @@ export class Producer<T = unknown> {
       this.#topics.set(name, known);
       return known;
     };
-    setMaxListeners(0, cut); // one for each request under way, and each call that waits
+    setMaxListeners(0, cut); // one for each request under way
     this.#connection = connection;
     this.#settings = settings;
     this.#budget = budget;
@@ -137,22 +137,18 @@ export class Producer<T = unknown> {
     if (this.#closing !== undefined) throw new Closed('producer');
     const tally = new Tally<T>(entries);
     this.#open.add(tally);
-    const stop = eitherSignal(this.#cut.signal, signal);
-    const onAbort = () => {
-      if (signal?.aborted) tally.giveUp((effect) => new Aborted(signal, effect));
-    };
-    stop.signal.addEventListener('abort', onAbort);
-    onAbort();
+    const onAbort = () => tally.giveUp((effect) => new Aborted(signal!, effect));
+    if (signal?.aborted) onAbort();
+    signal?.addEventListener('abort', onAbort, { once: true });
     let refusal: VertebraError | undefined;
     const until = this.#connection.surroundings.now() + this.#settings.deliveryTimeoutMs;
-    this.#intake.take(tally, until, stop.signal).catch((error: unknown) => {
+    this.#intake.take(tally, until, signal).catch((error: unknown) => {
       const told = this.#intake.failureOf(error);
       if (told instanceof ValidationError || told instanceof RecordTooLarge) refusal = told;
       tally.giveUp(() => told);
     });
     const results = await tally.done;
-    stop.signal.removeEventListener('abort', onAbort);
-    stop.forget();
+    signal?.removeEventListener('abort', onAbort);
     this.#open.delete(tally);
     if (refusal !== undefined) throw refusal;
     const deliveries = results.flatMap((result) => ('error' in result ? [] : [result]));
@@ -175,15 +171,7 @@ export class Producer<T = unknown> {
     return { undelivered };
   }
 
-  /** Whether it is done in time. */
   async #within(timeoutMs: number, work: Promise<void>): Promise<boolean> {
-    const enough = new AbortController();
-    const late = this.#connection.surroundings.sleep(timeoutMs, enough.signal).then(
-      () => false,
-      () => true,
-    );
-    const inTime = await Promise.race([work.then(() => true), late]);
-    enough.abort();
-    return inTime;
+    return (await within(work, timeoutMs, this.#connection.surroundings)) !== LATE;
   }
 }

@@ -43,6 +43,28 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefin
   });
 }
 
+/** What `within` comes to when the time is over. */
+export const LATE = Symbol('late');
+
+/** What `work` comes to, or `LATE` after `ms`: the work itself is not stopped by this. @throws {Aborted} */
+export async function within<T>(
+  work: Promise<T>,
+  ms: number,
+  { sleep }: Surroundings,
+  signal?: AbortSignal,
+): Promise<T | typeof LATE> {
+  const enough = new AbortController();
+  const late: Promise<T | typeof LATE> = sleep(Math.max(0, ms), enough.signal).then(
+    () => LATE,
+    () => LATE, // the race is over by then
+  );
+  try {
+    return await unlessAborted(Promise.race([work, late]), signal);
+  } finally {
+    enough.abort('enough');
+  }
+}
+
 /** A signal that is aborted when either is, with the reason of the one that was. `forget` unties it from both. */
 export function eitherSignal(a: AbortSignal, b: AbortSignal | undefined): { signal: AbortSignal; forget(): void } {
   if (b === undefined) return { signal: a, forget: () => {} };

@@ -327,6 +327,19 @@ describe('the buffer', () => {
   });
 });
 
+describe('a codec that never ends', () => {
+  it('keeps its own call in time, and those behind it no longer', async () => {
+    const topic = await newTopic();
+    const encode = (value: unknown) => (value === 1 ? new Promise<Uint8Array>(() => {}) : Buffer.from('2'));
+    const producer = open({ codec: { encode }, deliveryTimeoutMs: 200 });
+    const first = thrownBy(producer.send({ topic, messages: [{ value: 1 }] }));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const second = producer.send({ topic, messages: [{ value: 2 }] });
+    expect(await first).toMatchObject({ code: 'delivery_timeout', effect: 'none' });
+    expect(await second).toMatchObject([{ offset: 0 }]);
+  });
+});
+
 describe('an abort', () => {
   it('before a message is on its way keeps it from being sent', async () => {
     const topic = await newTopic();
