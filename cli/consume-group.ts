@@ -1,4 +1,5 @@
 import { type Admin, bytes, type PartitionOffsets } from '../client/index.ts';
+import { FETCH_RECORDS_MAX } from '../shared/domain/limits.ts';
 import type { Context } from './context.ts';
 import type { RecordSink } from './record-sink.ts';
 import { plain } from './terminal.ts';
@@ -24,6 +25,7 @@ export async function consumeInGroup(context: Context, wanted: GroupWanted, sink
     codec: bytes(),
     autoOffsetReset: from,
     handlerRetry: { maxAttempts: 1 },
+    maxRecords: FETCH_RECORDS_MAX,
     onFailure: 'halt', // what cannot be shown is not to be passed over
   });
   await consumer.subscribe({ topics: [topic] });

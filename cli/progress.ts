@@ -17,6 +17,8 @@ export interface ProgressTeller {
 
 /** Where lines cannot be rewritten, one comes after this time. */
 const LINE_EVERY_MS = 5_000;
+/** Updates over which the remaining time is told: some seconds' worth, so that it does not jump. */
+const ETA_UPDATES = 300;
 /** How often a bar is drawn, per second. */
 const DRAWS_PER_S = 10;
 
@@ -45,7 +47,16 @@ async function bar(
   const counts = '{records} records · {rate} records/s';
   const format = totalBytes === undefined ? counts : `{bar} {percentage} % · ${counts} · ETA {eta_formatted}`;
   const drawn = new cliProgress.SingleBar(
-    { stream, format, fps: DRAWS_PER_S, hideCursor: true, clearOnComplete: true, gracefulExit: false, barsize: 24 },
+    {
+      stream,
+      format,
+      fps: DRAWS_PER_S,
+      etaBuffer: ETA_UPDATES,
+      hideCursor: true,
+      clearOnComplete: true,
+      gracefulExit: false,
+      barsize: 24,
+    },
     cliProgress.Presets.shades_classic,
   );
   drawn.start(totalBytes ?? 0, 0, { records: '0', rate: '0' });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { CONFIGURATION_CACHE_MS } from '../../shared/domain/limits.ts';
 import { createTopic, produceLines } from '../support/api-client.ts';
 import { command, commandLine, startedBackbone } from '../support/command-line.ts';
 
@@ -64,6 +65,44 @@ describe('vertebra consume', () => {
     line.interrupt();
     expect(await running).toBe(130);
     expect(line.out()).not.toContain('"old"\n');
+  });
+
+  it('follows into partitions that are added', async () => {
+    const backbone = await startedBackbone();
+    const { url } = backbone;
+    await createTopic(url, 'orders', { partitions: 1 });
+    const line = commandLine({ env: { VERTEBRA_ENDPOINT: url } });
+    const running = line.run('consume', 'orders', '--follow', '--template', '{partition}');
+    await produceLines(url, 'orders', ['1'], '/id');
+    await expect.poll(line.out).toBe('0');
+    const headers = { 'content-type': 'application/json' };
+    await fetch(`${url}/v1/topics/orders`, { method: 'PUT', headers, body: '{"partitions":2}' });
+    await backbone.advance(CONFIGURATION_CACHE_MS + 1);
+    const lines = Array.from({ length: 20 }, (_, i) => `{"id":${i}}`);
+    const partitions = (await produceLines(url, 'orders', lines, '/id')).map(({ partition }) => partition);
+    await expect
+      .poll(() => [...line.out()].sort(), { timeout: 5_000 })
+      .toEqual(['0', ...partitions.map(String)].sort());
+    expect(partitions).toContain(1);
+    line.interrupt();
+    expect(await running).toBe(130);
+  });
+
+  it('notices that the topic it follows was deleted and made again, and that it was deleted', async () => {
+    const url = await withRecords(['1', '2', '3']);
+    const follow = (...more: string[]) => {
+      const line = commandLine({ env: { VERTEBRA_ENDPOINT: url } });
+      return { line, running: line.run('consume', 'orders', '--follow', '--template', '{offset}', ...more) };
+    };
+    const first = follow();
+    await expect.poll(first.line.out).toBe('012');
+    await fetch(`${url}/v1/topics/orders`, { method: 'DELETE' });
+    await createTopic(url, 'orders', { partitions: 1 });
+    expect(await first.running).toBe(3);
+    expect(first.line.err()).toMatch(/^vertebra: topic orders (was deleted and made again|.*topic_not_found.*)\n$/);
+    const second = follow('--from', 'latest');
+    await fetch(`${url}/v1/topics/orders`, { method: 'DELETE' });
+    expect(await second.running).toBe(3);
   });
 
   it('ends with 3 when there is no such topic or partition', async () => {
