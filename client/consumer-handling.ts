@@ -6,7 +6,7 @@ import type { Settings } from './consumer-options.ts';
 import type { HeldPartition } from './consumer-partition.ts';
 import { ValidationError } from './errors.ts';
 import { type FetchedRecord, messageOf, type ReceivedMessage } from './messages.ts';
-import type { Download } from './payload.ts';
+import type { Payloads } from './payload.ts';
 import { pauseOf } from './retry.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -30,7 +30,7 @@ interface HandlingOptions<T> {
   readonly host: HandlingHost;
   readonly emitter: Emitter;
   readonly surroundings: Surroundings;
-  readonly download: Download;
+  readonly payloads: Payloads;
 }
 
 /** Hands records to the user's handler, in order, and decides what becomes of those that fail. */
@@ -94,11 +94,11 @@ export class Handling<T> {
   }
 
   async #decode(records: readonly FetchedRecord[]): Promise<{ messages: ReceivedMessage<T>[]; damage?: Failure }> {
-    const { settings, download } = this.#options;
+    const { settings, payloads } = this.#options;
     const messages: ReceivedMessage<T>[] = [];
     for (const record of records) {
       try {
-        messages.push(await messageOf(record, settings.codec, download));
+        messages.push(await messageOf(record, settings.codec, payloads));
       } catch (error) {
         const final = error instanceof ValidationError || error instanceof RecordUnreadable;
         return { messages, damage: { error, records: [record], final } };

@@ -125,7 +125,7 @@ export class GroupLoop {
     const { membership, settings } = this.#options;
     if (this.#trouble) return this.#trouble.until;
     if (!this.#joined) return this.#mode === 'polling' ? 0 : Number.POSITIVE_INFINITY;
-    const { commit, release } = membership.commits(settings.commit !== 'manual');
+    const { commit, release } = membership.commits(settings.commit === 'manual' ? 'none' : 'all');
     return Math.min(
       this.#contactAt + settings.sessionTimeoutMs / HEARTBEATS_PER_SESSION,
       release.length > 0 ? 0 : Number.POSITIVE_INFINITY,
@@ -145,14 +145,15 @@ export class GroupLoop {
     const { membership, settings, host, surroundings } = this.#options;
     const polls = this.#isPollWanted() && (!this.#joined || this.#now() >= this.#pollAt + this.#pauseMs);
     const startedAt = this.#now();
-    const commits = membership.commits(settings.commit !== 'manual');
+    const which = this.commitIsDue ? 'all' : 'drained';
+    const commits = membership.commits(settings.commit === 'manual' ? 'none' : which);
     const reset = membership.held.some(({ outOfRange }) => outOfRange !== null) ? settings.onOutOfRange : 'stay';
     const sent: Sent = { ...commits, ...(polls && { moves: membership.moves(), reset: reset !== 'stay' }) };
     try {
       const waitMs = this.#waitMs();
       const answer = await (polls ? this.#poll(sent, waitMs, reset) : this.#heartbeat(sent));
       this.#contactAt = startedAt;
-      if (commits.commit.length > 0 || !this.#joined) this.#commitAt = startedAt;
+      if (which === 'all' || !this.#joined) this.#commitAt = startedAt;
       this.#recovered(startedAt);
       const changes = membership.apply(answer, sent);
       if (polls) {

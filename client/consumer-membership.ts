@@ -55,13 +55,18 @@ export class Membership {
     return this.#held.get(keyOf(place));
   }
 
-  /** What is to be said of commits and releases next. @param automatic whether processed offsets are committed */
-  commits(automatic: boolean): Commits {
+  /**
+   * What is to be said of commits and releases next. Each commit costs a write, so those of partitions with records in
+   * hand can wait.
+   * @param which `drained`: of partitions that have nothing in hand
+   */
+  commits(which: 'none' | 'drained' | 'all'): Commits {
     const commit: OwnedOffset[] = [];
     const release = [...this.#strays];
     for (const held of this.#held.values()) {
       const { topic, partition, epoch, uncommitted } = held;
-      if (automatic && uncommitted !== undefined) commit.push({ topic, partition, offset: uncommitted, epoch });
+      const isMeant = which === 'all' || (which === 'drained' && (!held.inHand || held.revoked));
+      if (isMeant && uncommitted !== undefined) commit.push({ topic, partition, offset: uncommitted, epoch });
       if (held.releasing) release.push({ topic, partition, epoch });
     }
     return { commit, release };

@@ -106,7 +106,7 @@ function check<T>(settings: Settings<T>): void {
   integer('minPollMs', settings.minPollMs, 1, settings.maxPollMs);
   integer('maxPollMs', settings.maxPollMs, settings.minPollMs, limits.SESSION_TIMEOUT_MS_MAX);
   integer('autoCommitIntervalMs', settings.autoCommitIntervalMs, 0, Number.MAX_SAFE_INTEGER);
-  integer('processingTimeoutMs', settings.processingTimeoutMs, 1, 2 ** 31 - 1); // what a timer can wait
+  integer('processingTimeoutMs', settings.processingTimeoutMs, 1, limits.TIMER_MS_MAX);
   integer('haltAfterDeadLetters', settings.haltAfterDeadLetters, 0, Number.MAX_SAFE_INTEGER);
   integer('handlerRetry.maxAttempts', settings.handlerRetry.maxAttempts, 1, Number.MAX_SAFE_INTEGER);
   integer('handlerRetry.minBackoffMs', settings.handlerRetry.minBackoffMs, 0, settings.handlerRetry.maxBackoffMs);

@@ -18,7 +18,7 @@ import { Revocations } from './consumer-revocations.ts';
 import { within } from './consumer-wait.ts';
 import { Closed, VertebraError } from './errors.ts';
 import type { FetchedRecord } from './messages.ts';
-import type { Download } from './payload.ts';
+import { Payloads } from './payload.ts';
 
 export interface SessionOptions<T> {
   readonly connection: Connection;
@@ -29,7 +29,6 @@ export interface SessionOptions<T> {
   readonly pauses: PauseList;
   /** Where partitions are to go on once they are assigned, by `keyOf`: what `seek` was told before that. */
   readonly seeks: Map<string, number>;
-  readonly download: Download;
 }
 
 export interface StopOptions {
@@ -56,7 +55,7 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
   #error: Error | undefined;
 
   constructor(options: SessionOptions<T>) {
-    const { connection, settings, run, emitter, download } = options;
+    const { connection, settings, run, emitter } = options;
     const { surroundings } = connection;
     this.#options = options;
     this.#concurrency = run.partitionsConsumedConcurrently ?? 1;
@@ -69,7 +68,14 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
       ...{ calls: this.#calls, membership: this.#membership, settings, topics, emitter, surroundings, host: this },
     });
     const handling = new Handling<T>({
-      ...{ ...handlerCallOf(run, this), settings, host: this, emitter, surroundings, download },
+      ...{
+        ...handlerCallOf(run, this),
+        settings,
+        host: this,
+        emitter,
+        surroundings,
+        payloads: new Payloads(connection),
+      },
     });
     this.#dispatcher = new Dispatcher({
       ...{ concurrency: this.#concurrency, surroundings },
@@ -277,7 +283,7 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
     const { surroundings, logger } = connection;
     if (leave) await within(FAREWELL_MS, this.#revocations.tell(this.held), surroundings);
     if (leave) for (const held of this.held) held.releasing = true;
-    const commits = this.#membership.commits(settings.commit !== 'manual');
+    const commits = this.#membership.commits(settings.commit === 'manual' ? 'none' : 'all');
     try {
       const options = { leave, withinMs: FAREWELL_MS };
       const outcomes = await this.#calls.farewell(this.#membership.memberId, commits, options);

@@ -10,7 +10,6 @@ import { PauseList, type TopicPartitions } from './consumer-pauses.ts';
 import { ConsumerSession, type StopOptions } from './consumer-session.ts';
 import { InvalidOptions } from './errors.ts';
 import type { ReceivedMessage } from './messages.ts';
-import type { Download } from './payload.ts';
 
 /**
  * A member of a consumer group. Records of a partition come in order, to one member at a time; partitions move as members
@@ -19,7 +18,6 @@ import type { Download } from './payload.ts';
 export class Consumer<T = unknown> implements AsyncIterable<ReceivedMessage<T>> {
   readonly #connection: Connection;
   readonly #settings: Settings<T>;
-  readonly #download: Download;
   readonly #emitter: Emitter;
   readonly #pauses = new PauseList();
   readonly #seeks = new Map<string, number>();
@@ -27,10 +25,9 @@ export class Consumer<T = unknown> implements AsyncIterable<ReceivedMessage<T>> 
   #session: ConsumerSession<T> | undefined;
 
   /** @throws {InvalidOptions} */
-  constructor(connection: Connection, options: ConsumerOptions<T>, download: Download = fetch) {
+  constructor(connection: Connection, options: ConsumerOptions<T>) {
     this.#connection = connection;
     this.#settings = settingsOf(options, connection.retry);
-    this.#download = download;
     this.#emitter = new Emitter((event, error) =>
       connection.logger.error(`A listener of '${event}' failed`, { error }),
     );
@@ -66,7 +63,7 @@ export class Consumer<T = unknown> implements AsyncIterable<ReceivedMessage<T>> 
     signal?.throwIfAborted();
     const session = new ConsumerSession<T>({
       ...{ connection: this.#connection, settings: this.#settings, topics: [...this.#topics], run: options },
-      ...{ emitter: this.#emitter, pauses: this.#pauses, seeks: this.#seeks, download: this.#download },
+      ...{ emitter: this.#emitter, pauses: this.#pauses, seeks: this.#seeks },
     });
     this.#session = session;
     const onAbort = () => void this.stop({ timeoutMs: 0 });

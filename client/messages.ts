@@ -1,6 +1,6 @@
 import type { Decoder } from './codec.ts';
 import { RecordUnreadable } from './consumer-errors.ts';
-import { type Download, downloadBytes, downloadChunks, type PayloadOptions, type UploadLink } from './payload.ts';
+import type { PayloadOptions, Payloads, UploadLink } from './payload.ts';
 
 /** Text where the bytes are UTF-8, else the bytes; null is a value of its own. Names may repeat and keep their order. */
 export type MessageHeader = readonly [name: string, value: string | Uint8Array | null];
@@ -38,9 +38,9 @@ export class ReceivedMessage<T> {
   readonly headers: readonly MessageHeader[];
   /** Set when the value was uploaded. */
   readonly upload: UploadLink | null;
-  readonly #download: Download;
+  readonly #payloads: Payloads;
 
-  constructor(record: FetchedRecord, value: T | null, download: Download) {
+  constructor(record: FetchedRecord, value: T | null, payloads: Payloads) {
     this.topic = record.topic;
     this.partition = record.partition;
     this.offset = record.offset;
@@ -49,7 +49,7 @@ export class ReceivedMessage<T> {
     this.value = value;
     this.headers = record.headers;
     this.upload = record.value.kind === 'upload' ? record.value.link : null;
-    this.#download = download;
+    this.#payloads = payloads;
   }
 
   /** The key as text; bytes that are no UTF-8 become U+FFFD. */
@@ -73,12 +73,12 @@ export class ReceivedMessage<T> {
    * @throws {PayloadInvalid}
    */
   async payload(options?: PayloadOptions): Promise<Uint8Array | null> {
-    return this.upload && (await downloadBytes(this.upload, this.#download, options));
+    return this.upload && (await this.#payloads.bytes(this, this.upload, options));
   }
 
   /** The same chunk by chunk, for what does not fit in memory; nothing is proven before it ends. Empty when no upload. */
   async *payloadStream(options?: PayloadOptions): AsyncGenerator<Uint8Array, void, void> {
-    if (this.upload) yield* downloadChunks(this.upload, this.#download, options);
+    if (this.upload) yield* this.#payloads.chunks(this, this.upload, options);
   }
 }
 
@@ -92,9 +92,9 @@ const TEXT = new TextDecoder();
 export async function messageOf<T>(
   record: FetchedRecord,
   codec: Decoder<T>,
-  download: Download,
+  payloads: Payloads,
 ): Promise<ReceivedMessage<T>> {
-  return new ReceivedMessage(record, await decoded(record, codec), download);
+  return new ReceivedMessage(record, await decoded(record, codec), payloads);
 }
 
 async function decoded<T>(record: FetchedRecord, codec: Decoder<T>): Promise<T | null> {

@@ -14,7 +14,7 @@ import { integer } from './consumer-options.ts';
 import { InvalidOptions, type VertebraError } from './errors.ts';
 import { fetchedRecords, type WireRecord } from './fetched-records.ts';
 import { type FetchedRecord, messageOf, type ReceivedMessage } from './messages.ts';
-import type { Download } from './payload.ts';
+import { Payloads } from './payload.ts';
 import { pathOf } from './transport.ts';
 
 export interface ReaderOptions<T = unknown> extends TopicPartition {
@@ -50,18 +50,18 @@ export class Reader<T = unknown> implements AsyncIterable<ReceivedMessage<T>> {
   readonly #connection: Connection;
   readonly #options: ReaderOptions<T>;
   readonly #codec: Decoder<T>;
-  readonly #download: Download;
+  readonly #payloads: Payloads;
   #next: number | 'earliest' | 'latest';
   #highWatermark: number | undefined;
   #topicId: string | undefined;
 
   /** @throws {InvalidOptions} */
-  constructor(connection: Connection, options: ReaderOptions<T>, download: Download = fetch) {
+  constructor(connection: Connection, options: ReaderOptions<T>) {
     check(options);
     this.#connection = connection;
     this.#options = options;
     this.#codec = options.codec ?? json<T>();
-    this.#download = download;
+    this.#payloads = new Payloads(connection);
     this.#next = options.offset ?? 'earliest';
   }
 
@@ -107,7 +107,7 @@ export class Reader<T = unknown> implements AsyncIterable<ReceivedMessage<T>> {
 
   async #message(record: FetchedRecord): Promise<ReceivedMessage<T> | undefined> {
     try {
-      return await messageOf(record, this.#codec, this.#download);
+      return await messageOf(record, this.#codec, this.#payloads);
     } catch (error) {
       if (!this.#options.onInvalid) {
         this.#next = record.offset;

@@ -97,6 +97,11 @@ export class Transport {
     });
   }
 
+  /** For what is read as a stream, beside the API: downloads. */
+  get fetch(): typeof fetch {
+    return this.#options.fetch;
+  }
+
   async #exchange(
     url: string | URL,
     { method, headers, body }: { method: string; headers?: Readonly<Record<string, string>>; body?: Body | undefined },
