@@ -1,5 +1,10 @@
 /** What the admin is given and gives. Offsets, counts and times (epoch ms) are numbers. */
 
+export interface AdminOptions {
+  /** Aborts every call of this admin. */
+  readonly signal?: AbortSignal;
+}
+
 export interface NewTopic {
   readonly topic: string;
   /** 1 to 1,024. Default: the backbone's, 8. */

@@ -1,6 +1,7 @@
 import { LIST_LIMIT_MAX } from '../shared/domain/limits.ts';
 import { JSON_TYPE } from '../shared/wire/media-type.ts';
 import type {
+  AdminOptions,
   DeadLetter,
   DeadLetterQuery,
   GroupDescription,
@@ -23,9 +24,11 @@ import { type Call, pathOf } from './transport.ts';
  */
 export class Admin {
   readonly #connection: Connection;
+  readonly #signal: AbortSignal | undefined;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, { signal }: AdminOptions = {}) {
     this.#connection = connection;
+    this.#signal = signal;
   }
 
   /**
@@ -181,17 +184,18 @@ export class Admin {
 
   /** Deletes; that an attempt finds nothing any more is a success when the one before may have done it. */
   async #delete(path: string, gone: string): Promise<void> {
+    const { retry, surroundings } = this.#connection;
     let maybeDone = false;
     const attempt = async () => {
       try {
-        await this.#connection.transport.call({ method: 'DELETE', path });
+        await this.#connection.transport.call({ method: 'DELETE', path, signal: this.#signal });
       } catch (error) {
         if (maybeDone && error instanceof ApiError && error.code === gone) return;
         maybeDone ||= error instanceof VertebraError && error.effect === 'unknown';
         throw error;
       }
     };
-    await retrying(attempt, { ...this.#connection.retry, surroundings: this.#connection.surroundings });
+    await retrying(attempt, { ...retry, surroundings, signal: this.#signal });
   }
 
   async #list<T>(path: string, name: string): Promise<T[]> {
@@ -209,12 +213,14 @@ export class Admin {
   }
 
   async #get<T>(path: string, query: Call['query'] = {}): Promise<T> {
-    return (await this.#connection.call({ method: 'GET', path, query })).json<T>();
+    return (await this.#connection.call({ method: 'GET', path, query, signal: this.#signal })).json<T>();
   }
 
   async #send<T>(method: 'PUT' | 'POST', path: string, body: object): Promise<T> {
     const bytes = JSON.stringify(body);
-    return (await this.#connection.call({ method, path, body: { type: JSON_TYPE, bytes } })).json<T>();
+    return (
+      await this.#connection.call({ method, path, body: { type: JSON_TYPE, bytes }, signal: this.#signal })
+    ).json<T>();
   }
 }
 

@@ -1,6 +1,7 @@
 /** The TypeScript SDK of Vertebra: everything that is public. */
 export { Admin } from './admin.ts';
 export type {
+  AdminOptions,
   DeadLetter,
   DeadLetterQuery,
   GroupDescription,

@@ -24,7 +24,7 @@ export class Turnstile {
 export class Budget {
   readonly #maxBytes: number;
   #used = 0;
-  #wake: () => void = () => {};
+  #wake: (() => void) | undefined;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
@@ -33,6 +33,11 @@ export class Budget {
   /** Bytes taken. */
   get used(): number {
     return this.#used;
+  }
+
+  /** Whether somebody waits for room. */
+  get isWaitedFor(): boolean {
+    return this.#wake !== undefined;
   }
 
   /** Takes room if there is some. What is larger than all of it needs it to be empty. */
@@ -45,19 +50,23 @@ export class Budget {
   /** @throws {DeliveryTimeout} when there is none within `waitMs` @throws {Aborted} */
   async take(bytes: number, waitMs: number, surroundings: Surroundings, signal: AbortSignal): Promise<void> {
     const until = surroundings.now() + waitMs;
-    while (!this.tryTake(bytes)) {
-      const freed = new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-      if ((await within(freed, until - surroundings.now(), surroundings, signal)) === LATE) {
-        throw new DeliveryTimeout(waitMs, 'none', new Error('the buffer stayed full'));
+    try {
+      while (!this.tryTake(bytes)) {
+        const freed = new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        if ((await within(freed, until - surroundings.now(), surroundings, signal)) === LATE) {
+          throw new DeliveryTimeout(waitMs, 'none', new Error('the buffer stayed full'));
+        }
       }
+    } finally {
+      this.#wake = undefined;
     }
   }
 
   release(bytes: number): void {
     this.#used -= bytes;
-    this.#wake();
+    this.#wake?.();
   }
 }
 

@@ -15,6 +15,8 @@ export interface IntakePorts<T> {
   /** Aborted when the producer gives up on everything. */
   readonly cut: AbortSignal;
   topic(name: string): ProducerTopic<T>;
+  /** Called before it waits for room: what lingers is in the way. */
+  onFull(): void;
 }
 
 /**
@@ -38,6 +40,7 @@ export class Intake<T> {
     const topics = new Set(tally.entries.map(({ topic }) => topic));
     await this.#turnstile.pass(async () => {
       if (tally.isDone) return; // nobody waits any more
+      if (this.#leftMs(until) === 0) throw this.#late('calls before it took all of the time');
       const stop = eitherSignal(this.#ports.cut, signal);
       try {
         for (const topic of topics) await this.#ports.topic(topic).ready(this.#leftMs(until), stop.signal);
@@ -86,11 +89,14 @@ export class Intake<T> {
   }
 
   async #whenThereIsRoom(tally: Tally<T>, index: number, until: number, signal: AbortSignal): Promise<void> {
-    const { budget, connection } = this.#ports;
+    const { budget, connection, onFull } = this.#ports;
     try {
       if (tally.isSettled(index)) return;
       const encoded = await this.#inTime(Promise.resolve(this.#encode(tally, index)), until, signal);
-      await budget.take(bytesOf(encoded), this.#leftMs(until), connection.surroundings, signal);
+      if (!budget.tryTake(bytesOf(encoded))) {
+        onFull();
+        await budget.take(bytesOf(encoded), this.#leftMs(until), connection.surroundings, signal);
+      }
       this.#handOver(tally, index, encoded, until);
     } catch (error) {
       tally.settle(index, { error: this.failureOf(error) });
@@ -126,11 +132,13 @@ export class Intake<T> {
 
   /** A codec that never ends must not keep all others waiting. */
   async #inTime<R>(work: Promise<R>, until: number, signal: AbortSignal): Promise<R> {
-    const { settings, connection } = this.#ports;
-    const done = await within(work, this.#leftMs(until), connection.surroundings, signal);
-    if (done === LATE)
-      throw new DeliveryTimeout(settings.deliveryTimeoutMs, 'none', new Error('the codec did not end'));
+    const done = await within(work, this.#leftMs(until), this.#ports.connection.surroundings, signal);
+    if (done === LATE) throw this.#late('the codec did not end');
     return done;
+  }
+
+  #late(why: string): DeliveryTimeout {
+    return new DeliveryTimeout(this.#ports.settings.deliveryTimeoutMs, 'none', new Error(why));
   }
 
   #leftMs(until: number): number {

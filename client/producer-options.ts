@@ -44,6 +44,9 @@ export function settingsOf<T>(options: ProducerOptions<T>): ProducerSettings<T> 
     if (Number.isInteger(value) && value >= min && value <= max) return value;
     throw new InvalidOptions(`'${name}' must be an integer of ${min} to ${max}, not ${value}`);
   };
+  if (number('lingerMs') >= number('deliveryTimeoutMs')) {
+    throw new InvalidOptions("'lingerMs' must be below 'deliveryTimeoutMs'");
+  }
   return {
     ...{ codec, partitioner },
     lingerMs: number('lingerMs'),

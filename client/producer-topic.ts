@@ -62,13 +62,20 @@ export class ProducerTopic<T> {
     lane.add(record);
   }
 
+  /** Whether nothing is on its way. */
+  get isIdle(): boolean {
+    return this.#lanes.size === 0;
+  }
+
   hurry(): void {
     for (const lane of this.#lanes.values()) lane.hurry();
   }
 
   async #learn(withinMs: number, signal?: AbortSignal): Promise<void> {
     const { connection } = this.#ports;
-    const answer = await connection.call({ method: 'GET', path: pathOf('topics', this.#name), signal }, { withinMs });
+    const timeoutMs = Math.max(1, Math.min(withinMs, connection.transport.timeoutMs));
+    const call = { method: 'GET', path: pathOf('topics', this.#name), signal, timeoutMs } as const;
+    const answer = await connection.call(call, { withinMs });
     this.#partitions = answer.json<{ partitions: number }>().partitions;
     this.#isUnknown = false;
     this.#learnedAt = connection.surroundings.now();

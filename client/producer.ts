@@ -1,15 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { Connection } from './connection.ts';
-import {
-  Aborted,
-  Closed,
-  type Delivery,
-  NotDelivered,
-  RecordTooLarge,
-  ValidationError,
-  type VertebraError,
-} from './errors.ts';
+import { Closed, type Delivery, NotDelivered, RecordTooLarge, ValidationError, type VertebraError } from './errors.ts';
 import { CLOSE_TIMEOUT_MS_DEFAULT } from './limits.ts';
+import { AbortWatch } from './producer-aborts.ts';
 import { Budget, Slots } from './producer-buffer.ts';
 import { Intake } from './producer-intake.ts';
 import { type ProducerSettings, settingsOf } from './producer-options.ts';
@@ -35,6 +28,7 @@ export class Producer<T = unknown> {
   readonly #topics = new Map<string, ProducerTopic<T>>();
   readonly #open = new Set<Tally<T>>();
   readonly #cut = new AbortController();
+  readonly #watch = new AbortWatch<T>();
   #hurrying = 0;
   #closing: Promise<{ undelivered: Undelivered<T>[] }> | undefined;
 
@@ -44,7 +38,14 @@ export class Producer<T = unknown> {
     const budget = new Budget(settings.maxBufferBytes);
     const slots = new Slots(settings.maxInFlightRequests);
     const cut = this.#cut.signal;
-    const lane = { ...settings, connection, budget, slots, cut, isHurried: () => this.#hurrying > 0 };
+    const lane = {
+      ...settings,
+      connection,
+      budget,
+      slots,
+      cut,
+      isHurried: () => this.#hurrying > 0 || budget.isWaitedFor,
+    };
     const topic = (name: string) => {
       const known = this.#topics.get(name) ?? new ProducerTopic<T>(name, lane, settings.partitioner);
       this.#topics.set(name, known);
@@ -54,7 +55,7 @@ export class Producer<T = unknown> {
     this.#connection = connection;
     this.#settings = settings;
     this.#budget = budget;
-    this.#intake = new Intake({ connection, settings, budget, cut, topic });
+    this.#intake = new Intake({ connection, settings, budget, cut, topic, onFull: () => this.#hurry() });
   }
 
   /** Bytes of records that wait or are on their way. */
@@ -63,8 +64,8 @@ export class Producer<T = unknown> {
   }
 
   /** Finds out whether the endpoint answers. Not needed before `send`. Throws as `Admin` does. */
-  async connect(): Promise<void> {
-    await this.#connection.call({ method: 'GET', path: pathOf('health') });
+  async connect({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
+    await this.#connection.call({ method: 'GET', path: pathOf('health'), signal });
   }
 
   /**
@@ -75,6 +76,7 @@ export class Producer<T = unknown> {
    * @throws {Closed}
    */
   async send({ topic, messages, signal }: Sending<T>): Promise<Delivery[]> {
+    if (!Array.isArray(messages)) throw new ValidationError("'messages' must be an array");
     return this.#dispatch(
       messages.map((message) => ({ topic, message })),
       signal,
@@ -105,7 +107,7 @@ export class Producer<T = unknown> {
   async flush(): Promise<void> {
     const open = [...this.#open].map(({ done }) => done);
     this.#hurrying++;
-    for (const topic of this.#topics.values()) topic.hurry();
+    this.#hurry();
     await Promise.all(open);
     this.#hurrying--;
   }
@@ -137,9 +139,7 @@ export class Producer<T = unknown> {
     if (this.#closing !== undefined) throw new Closed('producer');
     const tally = new Tally<T>(entries);
     this.#open.add(tally);
-    const onAbort = () => tally.giveUp((effect) => new Aborted(signal!, effect));
-    if (signal?.aborted) onAbort();
-    signal?.addEventListener('abort', onAbort, { once: true });
+    const unwatch = this.#watch.watch(tally, signal);
     let refusal: VertebraError | undefined;
     const until = this.#connection.surroundings.now() + this.#settings.deliveryTimeoutMs;
     this.#intake.take(tally, until, signal).catch((error: unknown) => {
@@ -148,7 +148,7 @@ export class Producer<T = unknown> {
       tally.giveUp(() => told);
     });
     const results = await tally.done;
-    signal?.removeEventListener('abort', onAbort);
+    unwatch();
     this.#open.delete(tally);
     if (refusal !== undefined) throw refusal;
     const deliveries = results.flatMap((result) => ('error' in result ? [] : [result]));
@@ -161,7 +161,7 @@ export class Producer<T = unknown> {
     const all = this.flush();
     if (!(await this.#within(timeoutMs, all))) {
       this.#cut.abort();
-      for (const topic of this.#topics.values()) topic.hurry();
+      this.#hurry();
       await this.#within(FAREWELL_MS, all);
       for (const tally of open) tally.giveUp((effect) => new Closed('producer', effect));
     }
@@ -169,6 +169,10 @@ export class Producer<T = unknown> {
       results.flatMap((result, i) => ('error' in result ? [{ ...entries[i]!, error: result.error }] : [])),
     );
     return { undelivered };
+  }
+
+  #hurry(): void {
+    for (const topic of this.#topics.values()) topic.hurry();
   }
 
   async #within(timeoutMs: number, work: Promise<void>): Promise<boolean> {

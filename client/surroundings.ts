@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { Aborted } from './errors.ts';
 
 /** Time, chance and waiting, so that tests may bring their own. */
@@ -72,7 +71,6 @@ export function eitherSignal(a: AbortSignal, b: AbortSignal | undefined): { sign
   const [onA, onB] = [() => either.abort(a.reason), () => either.abort(b.reason)];
   if (a.aborted) onA();
   if (b.aborted) onB();
-  setMaxListeners(0, b); // many calls may share it: one listener each is no leak
   a.addEventListener('abort', onA);
   b.addEventListener('abort', onB);
   return {

@@ -1,8 +1,9 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { apiError } from './api-error.ts';
+import { ApiError, apiError } from './api-error.ts';
 import type { Signer } from './auth.ts';
 import { Aborted, ConnectionError, type Effect, MalformedAnswer, RequestTimeout, VertebraError } from './errors.ts';
+import { unlessAborted } from './surroundings.ts';
 
 export interface Call {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
@@ -152,18 +153,19 @@ async function bounded<T>(
 ): Promise<T> {
   if (signal?.aborted) throw new Aborted(signal);
   const stop = new AbortController();
-  const onAbort = () => stop.abort();
+  const onAbort = () => stop.abort('over');
   signal?.addEventListener('abort', onAbort, { once: true });
   const timer = setTimeout(onAbort, timeoutMs);
   let left = false;
   try {
-    return await act(stop.signal, () => {
+    const leave = () => {
       stop.signal.throwIfAborted();
       left = true;
-    });
+    };
+    return await unlessAborted(act(stop.signal, leave), stop.signal); // credentials may be slow, too
   } catch (error) {
     const effect = left && changes ? 'unknown' : 'none';
-    if (stop.signal.aborted && !(error instanceof VertebraError)) {
+    if (stop.signal.aborted && !(error instanceof ApiError)) {
       throw signal?.aborted ? new Aborted(signal, effect) : new RequestTimeout(timeoutMs, effect);
     }
     if (!left || !isNetworkTrouble(error)) throw error;

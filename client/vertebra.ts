@@ -1,5 +1,6 @@
 import { VERSION } from '../shared/wire/version.ts';
 import { Admin } from './admin.ts';
+import type { AdminOptions } from './admin-words.ts';
 import { type Auth, openAuth } from './auth.ts';
 import { Connection, type Logger } from './connection.ts';
 import { Consumer } from './consumer.ts';
@@ -60,8 +61,8 @@ export class Vertebra {
   }
 
   /** Topics, offsets and groups. */
-  admin(): Admin {
-    return new Admin(this.connection);
+  admin(options?: AdminOptions): Admin {
+    return new Admin(this.connection, options);
   }
 }
 

@@ -110,6 +110,17 @@ describe('a call that fails', () => {
     expect(await code(admin.describeTopic('lost'))).toBe('topic_not_found');
   });
 
+  it('is given up when the caller aborts', async () => {
+    const stop = new AbortController();
+    const patient = new Vertebra({ endpoint: proxy.url }).admin({ signal: stop.signal });
+    proxy.fault = () => {
+      stop.abort();
+      return 'hang';
+    };
+    await expect(patient.listTopics()).rejects.toMatchObject({ code: 'aborted' });
+    await expect(patient.deleteTopics({ topics: ['a'] })).rejects.toMatchObject({ code: 'aborted' });
+  });
+
   it('is given up when its time is over', async () => {
     const impatient = new Vertebra({ endpoint: proxy.url, retry: { withinMs: 30, minBackoffMs: 1 } }).admin();
     proxy.fault = () => problem(503, 'unavailable');

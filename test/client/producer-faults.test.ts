@@ -185,10 +185,10 @@ describe('an endpoint that', () => {
     await once(gone, 'close');
     const producer = open({ deliveryTimeoutMs: 100 }, { endpoint });
     const sends = [1, 2].map((value) => thrownBy(producer.send({ topic: 't', messages: [{ value }] })));
-    for (const error of await Promise.all(sends)) {
+    const errors = await Promise.all(sends);
+    for (const error of errors)
       expect(error).toMatchObject({ code: 'delivery_timeout', effect: 'none', results: [{}] });
-      expect(String(error)).toContain('cannot be reached');
-    }
+    expect(String(errors[0])).toContain('cannot be reached');
     expect(producer.bufferedBytes).toBe(0);
   });
 
@@ -216,6 +216,12 @@ describe('an endpoint that', () => {
 });
 
 describe('a topic', () => {
+  it('that cannot be looked up in time fails its records in time', async () => {
+    proxy.fault = () => 'hang';
+    const error = await thrownBy(open({ deliveryTimeoutMs: 50 }).send({ topic: 'slow', messages: [{ value: 1 }] }));
+    expect(error).toMatchObject({ code: 'delivery_timeout', effect: 'none' });
+  });
+
   it('that is deleted takes its records along, and others stay', async () => {
     const [topic, other] = [await newTopic(), await newTopic()];
     const producer = open();
@@ -315,6 +321,16 @@ describe('the buffer', () => {
     expect(await producer.send({ topic, messages: [{ value }, { value }] })).toHaveLength(2);
   });
 
+  it('that is full does not linger', async () => {
+    const topic = await newTopic();
+    const producer = open({ maxBufferBytes: 3_000, lingerMs: 60_000 });
+    const messages = Array.from({ length: 40 }, (_, value) => ({ value }));
+    const sent = producer.send({ topic, messages });
+    await expect.poll(async () => (await numbers(topic)).length).toBeGreaterThanOrEqual(20);
+    await producer.flush();
+    expect(await sent).toHaveLength(40);
+  });
+
   it('that stays full fails those who wait, in time', async () => {
     const topic = await newTopic();
     onProduce(() => 'hang');
@@ -341,6 +357,11 @@ describe('a codec that never ends', () => {
 });
 
 describe('an abort', () => {
+  const stoppable = () => {
+    const controller = new AbortController();
+    return { signal: controller.signal, stop: () => controller.abort() };
+  };
+
   it('before a message is on its way keeps it from being sent', async () => {
     const topic = await newTopic();
     const producer = open({ lingerMs: 60_000 });
@@ -358,6 +379,20 @@ describe('an abort', () => {
     expect(producer.bufferedBytes).toBe(0);
     const late = producer.send({ topic, messages: [{ value: 3 }], signal: stop.signal });
     expect(await thrownBy(late)).toMatchObject({ code: 'aborted', effect: 'none' });
+  });
+
+  it('ends all calls that share its signal', async () => {
+    const topic = await newTopic();
+    const producer = open({ lingerMs: 60_000 });
+    const { signal, stop } = stoppable();
+    const sends = Array.from({ length: 50 }, (_, value) =>
+      thrownBy(producer.send({ topic, messages: [{ value }], signal })),
+    );
+    stop();
+    for (const error of await Promise.all(sends)) expect(error).toMatchObject({ code: 'aborted', effect: 'none' });
+    await producer.flush();
+    expect(await numbers(topic)).toEqual([]);
+    expect(producer.bufferedBytes).toBe(0);
   });
 
   it('of one that is on its way leaves it open, and it goes its way', async () => {

@@ -140,6 +140,10 @@ describe('send', () => {
     expect(await open().send({ topic: 'whatever', messages: [] })).toEqual([]);
   });
 
+  it('refuses what is no list of messages', async () => {
+    expect(await thrownBy(open().send({ topic: 'whatever' } as never))).toBeInstanceOf(ValidationError);
+  });
+
   it('to several topics answers for each', async () => {
     const [one, two] = [await newTopic(), await newTopic()];
     const answers = await open().sendBatch({
@@ -415,6 +419,7 @@ describe('options', () => {
   it.each([
     [{ lingerMs: -1 }, 'lingerMs'],
     [{ batchRecords: 1_001 }, 'batchRecords'],
+    [{ lingerMs: 500, deliveryTimeoutMs: 500 }, 'deliveryTimeoutMs'],
     [{ batchBytes: 10_000_000 }, 'batchBytes'],
     [{ deliveryTimeoutMs: 3_600_000 }, 'deliveryTimeoutMs'],
     [{ maxBufferBytes: 0.5 }, 'maxBufferBytes'],

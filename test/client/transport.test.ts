@@ -162,6 +162,14 @@ describe('no answer', () => {
     expect(error).toMatchObject({ retryable: true, effect: 'unknown', data: { timeoutMs: 30 } });
   });
 
+  it('is no shorter when the credentials do not come', async () => {
+    const auth = { apiKey: () => new Promise<string>(() => {}) };
+    const { transport: waiting } = new Vertebra({ endpoint: server.url, auth }).connection;
+    expect(await thrownBy(waiting.call({ ...post, timeoutMs: 30 }))).toMatchObject({
+      ...{ code: 'request_timeout', effect: 'none' },
+    });
+  });
+
   it('is waited for no longer than the caller wants', async () => {
     let arrive = () => {};
     const arrived = new Promise<void>((resolve) => {
