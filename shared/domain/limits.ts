@@ -94,6 +94,11 @@ export const GROUP_PARTITIONS_MAX = 4_096;
 export const CLOCK_MARGIN_MS = 2_000;
 /** A check of a group that is not finished by then was broken off: somebody else begins another. */
 export const GROUP_CHECK_MS = 5_000;
+/**
+ * Least time between two assignments of which the later is made for joins: 50 members that start within a second are
+ * assigned three times, not fifty.
+ */
+export const JOINS_GATHERED_MS = 500;
 /** How long a join waits for a check that somebody else is at, and the pauses in which it looks again. */
 export const JOIN_WAIT_MS = 1_500;
 export const JOIN_PAUSE_MS_MIN = 50;

@@ -7,6 +7,8 @@ import type { GroupPorts } from './group-ports.ts';
 export interface Session {
   readonly group: Group;
   readonly member: Member;
+  /** The member wants something else than before: the group is due because of it. */
+  readonly hasChanged?: boolean;
 }
 
 /** Times that a session is found to have changed between two looks before the call gives up on it. */
@@ -94,7 +96,7 @@ export async function renewSession(
     }
     if (!hasChanged) return { group, member: seen };
     await markDue(ports, group);
-    return { group: { ...group, checkAt: Math.min(group.checkAt, now) }, member: seen };
+    return { group, member: seen, hasChanged };
   }
   throw new MemberNotFound(name, memberId);
 }

@@ -1,6 +1,7 @@
 import { assign } from '../domain/assign.ts';
 import { Unavailable } from '../domain/errors.ts';
 import { type Group, type GroupId, isExpiredMember, type Member, memberExpiry } from '../domain/group.ts';
+import { GroupFull } from '../domain/group-errors.ts';
 import {
   ASSIGNMENT_LIFE_MS,
   GROUP_CHECK_MS,
@@ -8,6 +9,7 @@ import {
   JOIN_PAUSE_MS_MAX,
   JOIN_PAUSE_MS_MIN,
   JOIN_WAIT_MS,
+  JOINS_GATHERED_MS,
 } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import { isSamePlan, type Plan, tenureFrom } from '../domain/plan.ts';
@@ -38,12 +40,14 @@ const ADOPTIONS_MAX = 8;
  * hands partitions out anew. Whoever claims the group does it; safety never rests on that, for an assignment is put
  * only where none is, and owners are told apart by epochs.
  *
- * @param patient wait for somebody else who is at it: for a joiner, who wants its share in this answer
+ * @param patient wait for somebody else who is at it, and for others who join now: for a joiner, who wants its share in
+ *   this answer
  * @returns the group with the plan as they are then; undefined when this incarnation is gone
  * @throws {Throttled | Unavailable | WriteFailed}
  */
 export async function checkGroup(ports: Ports, id: GroupId, patient = false): Promise<Checked | undefined> {
   const until = ports.clock.now() + JOIN_WAIT_MS;
+  let mayGather = patient;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const group = await ports.groups.read(id.name, true);
     if (group?.id !== id.id) return undefined;
@@ -53,7 +57,14 @@ export async function checkGroup(ports: Ports, id: GroupId, patient = false): Pr
       await ports.sleep(JOIN_PAUSE_MS_MIN + ports.random() * (JOIN_PAUSE_MS_MAX - JOIN_PAUSE_MS_MIN));
       continue;
     }
-    if (group.checkAt > now) return { group, known: await ports.plans.of(ports, group) };
+    const known = await ports.plans.of(ports, group);
+    if (group.checkAt > now) return { group, known };
+    const gatherMs = known.at + JOINS_GATHERED_MS - now;
+    if (mayGather && gatherMs > 0) {
+      mayGather = false;
+      await ports.sleep(gatherMs);
+      continue;
+    }
     const busyUntil = now + GROUP_CHECK_MS;
     if (!(await insisting(ports, () => ports.groups.claim(group, busyUntil)))) continue;
     const claimed = { ...group, checkAt: busyUntil, busyUntil };
@@ -135,6 +146,18 @@ function eldest(live: readonly Member[]): readonly Member[] {
   if (live.length <= GROUP_MEMBERS_MAX) return live;
   const inOrder = live.toSorted((a, b) => a.joinedAt - b.joinedAt || (a.key < b.key ? -1 : 1));
   return inOrder.slice(0, GROUP_MEMBERS_MAX);
+}
+
+/** A member for which a check found no place is none. @throws {GroupFull} */
+export async function refuseSurplus(
+  { members }: Pick<Ports, 'members'>,
+  { group, known }: Checked,
+  { key, memberId }: Member,
+): Promise<void> {
+  const { members: planned } = known.plan;
+  if (planned.length < GROUP_MEMBERS_MAX || planned.some((member) => member.key === key)) return;
+  await members.leave(group, key, memberId);
+  throw new GroupFull(group.name, { maxMembers: GROUP_MEMBERS_MAX });
 }
 
 /** What cannot be removed now is removed by a later check. */

@@ -1,10 +1,10 @@
 import { TopicNotFound } from '../domain/errors.ts';
-import type { GroupId } from '../domain/group.ts';
 import { GroupNotFound } from '../domain/group-errors.ts';
+import { JOINS_GATHERED_MS } from '../domain/limits.ts';
 import { sharesOf } from '../domain/plan.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Session } from './find-member.ts';
-import { checkGroup, compareTopics, markDue } from './group-check.ts';
+import { checkGroup, compareTopics, markDue, refuseSurplus } from './group-check.ts';
 import type { GroupPorts } from './group-ports.ts';
 import type { NamedPartition, OwnedPartition, Report, TopicError } from './group-requests.ts';
 import type { KnownPlan } from './plan-cache.ts';
@@ -23,15 +23,16 @@ export interface Standing {
 
 /**
  * Finds out what a member is to have, and checks the group before where that is due. When the check fails, or somebody
- * else is at it, the plan so far holds on. @throws {GroupNotFound | Throttled | Unavailable | WriteFailed}
+ * else is at it, the plan so far holds on. @throws {GroupNotFound | GroupFull | Throttled | Unavailable | WriteFailed}
  */
 export async function standingOf(ports: GroupPorts, session: Session, known: KnownPlan): Promise<Standing> {
-  const { group, member } = session;
+  const { group, member, hasChanged } = session;
   const { topics, differ } = await compareTopics(ports, member.topics, known);
   const now = ports.clock.now();
   if (differ) await markDue(ports, group);
-  const isDue = differ || group.checkAt <= now || (known.at === 0 && group.version > 0);
-  const checked = isDue ? await checkNow(ports, group, known) : known;
+  // What others did to it, joining mostly, waits until that many come together.
+  const isDue = differ || hasChanged || (group.checkAt <= now && known.at + JOINS_GATHERED_MS <= now);
+  const checked = isDue ? await checkNow(ports, session, known) : known;
   const errors = member.topics
     .filter((name) => !topics.has(name))
     .map((topic) => ({ topic, error: new TopicNotFound(topic) }))
@@ -39,10 +40,11 @@ export async function standingOf(ports: GroupPorts, session: Session, known: Kno
   return { known: checked, shares: liveShares(checked, member.key, topics), errors, topics };
 }
 
-async function checkNow(ports: GroupPorts, group: GroupId, known: KnownPlan): Promise<KnownPlan> {
+async function checkNow(ports: GroupPorts, { group, member }: Session, known: KnownPlan): Promise<KnownPlan> {
   try {
     const checked = await checkGroup(ports, group);
     if (checked === undefined) throw new GroupNotFound(group.name);
+    await refuseSurplus(ports, checked, member);
     return checked.known;
   } catch (error) {
     passingError(error);

@@ -1,11 +1,11 @@
 import { Unavailable } from '../domain/errors.ts';
 import { type Group, isExpiredMember, type Member, newMemberId, staticMemberKey } from '../domain/group.ts';
 import { GroupFull, InstanceFenced } from '../domain/group-errors.ts';
-import { GROUP_MEMBERS_MAX, GROUP_PARTITIONS_MAX, SESSION_TIMEOUT_MS_DEFAULT } from '../domain/limits.ts';
+import { GROUP_PARTITIONS_MAX, SESSION_TIMEOUT_MS_DEFAULT } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import type { Topic } from '../domain/topic.ts';
 import { renewSession, type Session } from './find-member.ts';
-import { checkGroup, markDue, NEVER_DUE } from './group-check.ts';
+import { checkGroup, markDue, NEVER_DUE, refuseSurplus } from './group-check.ts';
 import type { GroupPorts } from './group-ports.ts';
 import type { PollRequest } from './group-requests.ts';
 import type { KnownPlan } from './plan-cache.ts';
@@ -42,11 +42,7 @@ export async function joinGroup(ports: GroupPorts, request: JoinRequest): Promis
     if (!isAsBefore || !isPlanned) await markDue(ports, group);
     const checked = await checkGroup(ports, group, true);
     if (checked === undefined) continue; // deleted meanwhile: this makes another
-    const { members } = checked.known.plan;
-    if (members.length >= GROUP_MEMBERS_MAX && !members.some(({ key }) => key === member.key)) {
-      await ports.members.leave(checked.group, member.key, member.memberId);
-      throw new GroupFull(group.name, { maxMembers: GROUP_MEMBERS_MAX });
-    }
+    await refuseSurplus(ports, checked, member);
     return { ...checked, member };
   }
   throw new Unavailable(`Group '${request.group}' is being deleted and made again all the time`);
