@@ -50,22 +50,39 @@ export type OffsetTarget = 'earliest' | 'latest' | { readonly at: number | Date 
 export interface GroupOffset {
   readonly topic: string;
   readonly partition: number;
-  /** The next one to read; absent: nothing was committed. */
-  readonly committed?: number | null;
+  /** The next one to read; null: the group has never had this partition. */
+  readonly committed: number | null;
   readonly highWatermark: number;
   readonly lag: number;
   readonly metadata?: string;
 }
 
-export interface GroupDescription {
+export interface GroupSummary {
   readonly group: string;
-  readonly members: readonly {
-    readonly memberId: string;
-    readonly instanceId?: string;
-    readonly lastSeenAt: number;
-    readonly assigned: readonly { readonly topic: string; readonly partition: number }[];
-  }[];
+  /** Of this incarnation: a group that is deleted and made again has another one. */
+  readonly id: string;
+  readonly createdAt: number;
+}
+
+export interface GroupMember {
+  readonly memberId: string;
+  readonly instanceId?: string;
+  readonly joinedAt: number;
+  readonly lastSeenAt: number;
+  readonly sessionTimeoutMs: number;
+  readonly topics: readonly string[];
+  readonly assigned: readonly { readonly topic: string; readonly partition: number; readonly epoch: number }[];
+}
+
+export interface GroupDescription extends GroupSummary {
+  readonly members: readonly GroupMember[];
   readonly offsets: readonly GroupOffset[];
+}
+
+/** What a group has committed in one topic. */
+export interface CommittedOffsets {
+  readonly topic: string;
+  readonly partitions: readonly { readonly partition: number; readonly offset: number; readonly metadata?: string }[];
 }
 
 export interface DeadLetter {
@@ -84,6 +101,10 @@ export interface DeadLetterQuery {
   readonly groupId: string;
   readonly topic?: string;
   readonly partition?: number;
+  /** The record's key, as text. */
+  readonly key?: string;
+  /** Those dead-lettered then or later: epoch ms, or a Date. */
+  readonly since?: number | Date;
   readonly limit?: number;
   readonly nextToken?: string;
 }

@@ -2,9 +2,11 @@ import { LIST_LIMIT_MAX } from '../shared/domain/limits.ts';
 import { JSON_TYPE } from '../shared/wire/media-type.ts';
 import type {
   AdminOptions,
+  CommittedOffsets,
   DeadLetter,
   DeadLetterQuery,
   GroupDescription,
+  GroupSummary,
   NewTopic,
   OffsetTarget,
   OffsetTime,
@@ -14,7 +16,7 @@ import type {
 } from './admin-words.ts';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
-import { VertebraError } from './errors.ts';
+import { InvalidOptions, VertebraError } from './errors.ts';
 import { retrying } from './retry.ts';
 import { type Call, pathOf } from './transport.ts';
 
@@ -30,6 +32,14 @@ export class Admin {
     this.#connection = connection;
     this.#signal = signal;
   }
+
+  /** Finds out whether the endpoint answers. Not needed before other calls. */
+  async connect(): Promise<void> {
+    await this.#connection.call({ method: 'GET', path: pathOf('health'), signal: this.#signal });
+  }
+
+  /** Nothing is open: here for those whose code says it. */
+  async disconnect(): Promise<void> {}
 
   /**
    * Makes topics. One that exists stays as it is, whatever its settings are.
@@ -101,7 +111,7 @@ export class Admin {
     return (await this.#get<{ offsets: { partition: number; offset: number }[] }>(path, query)).offsets;
   }
 
-  async listGroups(): Promise<{ readonly group: string }[]> {
+  async listGroups(): Promise<GroupSummary[]> {
     return this.#list(pathOf('groups'), 'groups');
   }
 
@@ -116,14 +126,16 @@ export class Admin {
   }: {
     groupId: string;
     topics?: readonly string[];
-  }): Promise<
-    { readonly topic: string; readonly partition: number; readonly offset: number; readonly metadata?: string }[]
-  > {
+  }): Promise<CommittedOffsets[]> {
     const { offsets } = await this.describeGroup(groupId);
-    return offsets.flatMap(({ topic, partition, committed, metadata }) => {
-      if (typeof committed !== 'number' || topics?.includes(topic) === false) return [];
-      return [{ topic, partition, offset: committed, ...(metadata !== undefined && { metadata }) }];
-    });
+    const byTopic = new Map<string, CommittedOffsets['partitions'][number][]>();
+    for (const { topic, partition, committed, metadata } of offsets) {
+      if (committed === null || topics?.includes(topic) === false) continue;
+      const partitions = byTopic.get(topic) ?? [];
+      byTopic.set(topic, partitions);
+      partitions.push({ partition, offset: committed, ...(metadata !== undefined && { metadata }) });
+    }
+    return [...byTopic].map(([topic, partitions]) => ({ topic, partitions }));
   }
 
   /** Sets where a group goes on. @throws {ApiError} `group_active` while it has live members */
@@ -162,11 +174,12 @@ export class Admin {
   }
 
   /** One page; go on with `nextToken`. */
-  async listDeadLetters({ groupId, ...query }: DeadLetterQuery): Promise<{
+  async listDeadLetters({ groupId, since, ...query }: DeadLetterQuery): Promise<{
     readonly deadLetters: readonly DeadLetter[];
     readonly nextToken?: string;
   }> {
-    return this.#get(pathOf('groups', groupId, 'dead-letters'), query);
+    const path = pathOf('groups', groupId, 'dead-letters');
+    return this.#get(path, { ...query, since: since === undefined ? undefined : rfc3339(since) });
   }
 
   async #find(topic: string): Promise<TopicDescription | undefined> {
@@ -224,6 +237,8 @@ export class Admin {
   }
 }
 
+/** @throws {InvalidOptions} */
 function rfc3339(at: number | Date): string {
+  if (Number.isNaN(new Date(at).getTime())) throw new InvalidOptions(`${String(at)} is no time`);
   return new Date(at).toISOString();
 }

@@ -2,10 +2,13 @@
 export { Admin } from './admin.ts';
 export type {
   AdminOptions,
+  CommittedOffsets,
   DeadLetter,
   DeadLetterQuery,
   GroupDescription,
+  GroupMember,
   GroupOffset,
+  GroupSummary,
   NewTopic,
   OffsetTarget,
   OffsetTime,

@@ -92,6 +92,53 @@ describe('offsets', () => {
   });
 });
 
+describe('groups', () => {
+  it('are listed, described, moved and deleted', async () => {
+    await admin.createTopics({
+      topics: [
+        { topic: 'held', numPartitions: 2 },
+        { topic: 'idle', numPartitions: 1 },
+      ],
+    });
+    await produceLines(backbone.url, 'held', ['{"k":"a"}', '{"k":"b"}', '{"k":"c"}', '{"k":"d"}'], '/k');
+    const group = 'readers';
+    const commit = (topic: string, offset: number) => ({ topic, partition: 0, offset, metadata: 'by hand' });
+    const post = async (act: string, body: object) => {
+      const response = await fetch(`${backbone.url}/v1/groups/${group}/${act}`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+      });
+      expect(response.ok).toBe(true);
+      return response;
+    };
+    const poll = await post('poll', { topics: ['held', 'idle'] });
+    const { memberId } = (await poll.json()) as { memberId: string };
+    expect(await admin.listGroups()).toMatchObject([{ group }]);
+    expect(await admin.describeGroup(group)).toMatchObject({
+      group,
+      members: [{ memberId, topics: ['held', 'idle'] }],
+    });
+    const reset = () => admin.resetOffsets({ groupId: group, topic: 'held', partitions: [0], to: { at: new Date(0) } });
+    expect(await code(reset())).toBe('group_active');
+    await post('leave', { memberId });
+    expect(await reset()).toMatchObject([{ topic: 'held', partition: 0, offset: 0 }]);
+    await post('commits', { offsets: [commit('held', 1)] });
+    const [held] = await admin.fetchOffsets({ groupId: group, topics: ['held'] });
+    const byHand = { partition: 0, offset: 1, metadata: 'by hand' };
+    expect(held).toEqual({ topic: 'held', partitions: [byHand, { partition: 1, offset: 0 }] });
+    const partitions = [
+      { partition: 0, offset: 1 },
+      { partition: 1, offset: 0 },
+    ];
+    await admin.setOffsets({ groupId: group, topic: 'held', partitions });
+    const { offsets } = await admin.describeGroup(group);
+    expect(offsets.filter(({ topic }) => topic === 'held').map(({ committed }) => committed)).toEqual([1, 0]);
+    expect(await admin.listDeadLetters({ groupId: group, topic: 'held', since: 0 })).toEqual({ deadLetters: [] });
+    await admin.deleteGroups([group]);
+    expect(await code(admin.describeGroup(group))).toBe('group_not_found');
+    expect(await code(admin.fetchTopicOffsetsByTimestamp('held', Number.NaN))).toBe('invalid_options');
+  });
+});
+
 describe('a call that fails', () => {
   it('is made again while that may help', async () => {
     await admin.createTopics({ topics: [{ topic: 'busy' }] });
