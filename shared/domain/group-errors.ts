@@ -45,13 +45,13 @@ export class Fenced extends BackboneError {
   }
 }
 
-/** No commit of the call was accepted: other sessions own all of the positions now. Nothing was written. */
+/** No commit of the call was accepted: other sessions own, or may own, all of the positions now. Nothing was written. */
 export class AllFenced extends BackboneError {
   readonly code = 'fenced';
   override readonly data: ErrorData;
   /** @param commits what each of them is told */
   constructor(commits: readonly object[]) {
-    super('None of the commits was accepted: their epochs are over, other sessions may own the partitions now');
+    super('None of the commits was accepted: each tells why, and other sessions may own the partitions now');
     this.data = { commits };
   }
 }
@@ -71,7 +71,7 @@ export class GroupActive extends BackboneError {
   readonly code = 'group_active';
   override readonly data: ErrorData;
   constructor(group: string, members: number) {
-    super(`Group '${group}' has ${members} live members; stop them first`);
+    super(`Group '${group}' has live members (${members}): stop them first, or wait until their sessions end`);
     this.data = { group, members };
   }
 }

@@ -1,8 +1,8 @@
 import type { BackboneError } from '../domain/errors.ts';
 import { AllFenced } from '../domain/group-errors.ts';
-import { NAME_CHARS_MAX, POLL_PARTITIONS_MAX } from '../domain/limits.ts';
+import { PARTITIONS_MAX, POLL_PARTITIONS_MAX } from '../domain/limits.ts';
 import { RecordPart, type Room, type SharedRoom } from './group-record-part.ts';
-import { type HeldPartition, type HeldPosition, MEMBER_ID_BYTES_MAX, type NamedPartition } from './group-requests.ts';
+import type { HeldPartition, HeldPosition, NamedPartition } from './group-requests.ts';
 import { type ApiAnswer, jsonAnswer } from './http-answer.ts';
 import type { ValueForm } from './record-json.ts';
 import { textOf } from './utf8.ts';
@@ -22,8 +22,10 @@ export interface Told {
   readonly turn?: number;
 }
 
-/** What a poll says of how much it wants, and about how many partitions. */
+/** What a poll says of who it is, how much it wants, and about how many partitions. */
 export interface Wanted {
+  readonly memberId?: string;
+  readonly instanceId?: string;
   readonly topics?: readonly string[];
   readonly positions: readonly NamedPartition[];
   readonly commit: readonly NamedPartition[];
@@ -33,12 +35,20 @@ export interface Wanted {
   readonly values: ValueForm;
 }
 
-/** `{"topic":"","partition":1023,"epoch":…,"offset":…},` with numbers of 16 digits; the topic's name comes on top. */
-const POSITION_BYTES = 100;
+/** One entry of `assigned` and a comma, without its topic's name. */
+const POSITION_BYTES =
+  JSON.stringify({
+    ...{ topic: '', partition: PARTITIONS_MAX },
+    ...{ epoch: Number.MAX_SAFE_INTEGER, offset: Number.MAX_SAFE_INTEGER },
+  }).length + 1;
+const ULID_CHARS = 26;
 /** What goes wrong with a position takes no more. */
 const ERROR_BYTES_MAX = 600;
-/** The answer's own members, and the member's id with everything in it escaped. */
-const FRAME_BYTES = 200 + 6 * MEMBER_ID_BYTES_MAX;
+/** The answer's own members; a name that is proposed is a ULID. */
+const FRAME_BYTES = JSON.stringify({
+  ...{ memberId: '0'.repeat(ULID_CHARS), assigned: [], revoked: [], commits: [], records: [], errors: [] },
+  turn: PARTITIONS_MAX,
+}).length;
 
 /** The answer to a poll: it grows while partitions are read, each into a part of its own. */
 export class PollAnswer {
@@ -85,13 +95,22 @@ export function commitsAnswer(outcomes: readonly CommitOutcome[]): ApiAnswer {
   return jsonAnswer({ commits });
 }
 
-/** Most that may stand around the records when nothing is wrong with a position. */
-function bytesAround({ topics, positions, commit }: Wanted): number {
-  const longest = topics === undefined ? NAME_CHARS_MAX : Math.max(...topics.map(({ length }) => length));
+/**
+ * Most that may stand around the records when nothing is wrong with a position. How long the names of topics are that
+ * the call does not name, nobody knows yet: as those that it does.
+ */
+function bytesAround({ memberId, instanceId = '', topics, positions, commit }: Wanted): number {
+  const names = [...(topics ?? []), ...positions.map(({ topic }) => topic)];
+  const longest = names.reduce((most, { length }) => Math.max(most, length), 0);
   const ofAll = (entries: readonly NamedPartition[]) =>
     entries.reduce((sum, { topic }) => sum + POSITION_BYTES + topic.length, 0);
   // What was committed may be revoked as well.
-  return FRAME_BYTES + ofAll(positions) + 2 * ofAll(commit) + POLL_PARTITIONS_MAX * (POSITION_BYTES + longest);
+  const takes = POLL_PARTITIONS_MAX * (POSITION_BYTES + longest);
+  return FRAME_BYTES + jsonBytes(memberId ?? instanceId) + ofAll(positions) + 2 * ofAll(commit) + takes;
+}
+
+function jsonBytes(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text));
 }
 
 function toldJson({ memberId, assigned, revoked, commits }: Told) {

@@ -94,7 +94,7 @@ export interface CommitsRequest {
 
 const PROPOSAL = 'new:';
 /** None that was ever given out is longer: an instance id of three bytes a UTF-16 unit, `-`, a ULID. */
-export const MEMBER_ID_BYTES_MAX = 3 * INSTANCE_ID_CHARS_MAX + 27;
+const MEMBER_ID_BYTES_MAX = 3 * INSTANCE_ID_CHARS_MAX + 27;
 
 export const memberIdText: Read<string> = text(MEMBER_ID_BYTES_MAX, 1);
 

@@ -10,7 +10,6 @@ import {
   INSTANCE_ID_CHARS_MAX,
   MEMBER_TOPICS_MAX,
   METADATA_BYTES_MAX,
-  NAME_CHARS_MAX,
   PARTITIONS_MAX,
   SESSION_TIMEOUT_MS_DEFAULT,
   SESSION_TIMEOUT_MS_MAX,
@@ -22,16 +21,17 @@ import {
   type Json,
   list,
   MS,
+  NAME,
   OFFSET,
   object,
   PARTITION,
   query,
   RECORD,
+  ref,
   TEXT,
   words,
 } from './openapi-schemas.ts';
 
-const NAME = { type: 'string', pattern: `^[A-Za-z0-9._-]{1,${NAME_CHARS_MAX}}$`, not: { enum: ['.', '..'] } };
 const EPOCH = integer();
 const MEMBER_ID = { type: 'string', minLength: 1, description: 'As it was given out' };
 const METADATA = { type: 'string', description: `At most ${METADATA_BYTES_MAX} bytes` };
@@ -43,26 +43,17 @@ const PARTITION_OF = { topic: NAME, partition: PARTITION };
 const HELD = { ...PARTITION_OF, epoch: EPOCH };
 const many = (items: Json) => ({ type: 'array', items, maxItems: GROUP_PARTITIONS_MAX });
 
-const POSITIONS = {
-  ...many(
-    object({ ...HELD, offset: OFFSET, metadata: TEXT, error: {} }, ['topic', 'partition', 'epoch', 'offset'], EXACT),
-  ),
-  description: 'What `assigned` said: reading goes on from there',
-};
-const COMMIT = {
-  ...many(object({ ...HELD, offset: OFFSET, metadata: METADATA }, ['topic', 'partition', 'epoch', 'offset'], EXACT)),
-  description: 'Offsets of the next records to be handled',
-};
-const RELEASE = many(object(HELD, undefined, EXACT));
+const AT = ['topic', 'partition', 'epoch', 'offset'];
+const named = (schema: string) => ref('schemas', schema);
 
-const OWNED = object({ ...HELD, offset: OFFSET, error: ENTRY_ERROR }, ['topic', 'partition', 'epoch', 'offset']);
-const COMMITTED = list(
-  object({ ...PARTITION_OF, offset: OFFSET, error: ENTRY_ERROR }, ['topic', 'partition', 'offset']),
-);
+const POSITIONS = { ...many(named('Position')), description: 'What `assigned` said: reading goes on from there' };
+const COMMIT = { ...many(named('Commit')), description: 'Offsets of the next records to be handled' };
+const RELEASE = many(named('Release'));
+const COMMITTED = list(named('CommitOutcome'));
 const TOLD = {
   memberId: TEXT,
-  assigned: list(OWNED),
-  revoked: list(object(HELD)),
+  assigned: list(named('Assigned')),
+  revoked: list(named('Owned')),
   commits: COMMITTED,
   errors: list(object({ topic: TEXT, partition: PARTITION, code: TEXT, detail: TEXT }, ['topic', 'code', 'detail'])),
 };
@@ -78,6 +69,13 @@ const ERROR = object(
 const { error: _, ...KEPT } = RECORD;
 
 export const GROUP_SCHEMAS: { [name: string]: Json } = {
+  Position: object({ ...HELD, offset: OFFSET, metadata: TEXT, error: {} }, AT, EXACT),
+  Commit: object({ ...HELD, offset: OFFSET, metadata: METADATA }, AT, EXACT),
+  Release: object(HELD, undefined, EXACT),
+  PartitionOf: object({ topic: TEXT, partition: PARTITION }),
+  Owned: object({ topic: TEXT, partition: PARTITION, epoch: EPOCH }),
+  Assigned: { allOf: [named('Owned'), object({ offset: OFFSET, error: ENTRY_ERROR }, ['offset'])] },
+  CommitOutcome: { allOf: [named('PartitionOf'), object({ offset: OFFSET, error: ENTRY_ERROR }, ['offset'])] },
   Poll: object(
     {
       memberId: {
@@ -108,7 +106,7 @@ export const GROUP_SCHEMAS: { [name: string]: Json } = {
   Polled: object(
     {
       ...TOLD,
-      records: list(object({ ...PARTITION_OF, ...RECORD }, ['topic', 'partition', 'offset'])),
+      records: list({ allOf: [named('Record'), named('PartitionOf')] }),
       turn: { ...integer(), description: 'To be sent back, where not all partitions are looked at in each poll' },
     },
     [...Object.keys(TOLD), 'records'],
@@ -184,7 +182,7 @@ export const GROUP_SCHEMAS: { [name: string]: Json } = {
           instanceId: TEXT,
           ...{ joinedAt: MS, lastSeenAt: MS, sessionTimeoutMs: integer() },
           topics: list(TEXT),
-          assigned: { ...list(object(HELD)), description: 'What it owns' },
+          assigned: { ...list(named('Owned')), description: 'What it owns' },
         },
         ['memberId', 'joinedAt', 'lastSeenAt', 'sessionTimeoutMs', 'topics', 'assigned'],
       ),

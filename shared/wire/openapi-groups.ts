@@ -40,7 +40,7 @@ export const GROUP_OPERATIONS: { readonly [route in GroupRoute]: Operation } = {
     takes: ['group'],
     body: body('Commits', GROUP_EXAMPLES.commits),
     answers: { 200: answer('How each ended, in the order sent', json('Committed')) },
-    refuses: [...BODY, 'group_not_found', 'fenced', ...STORE, 'outcome_unknown'],
+    refuses: [...BODY, 'group_not_found', 'topic_not_found', 'fenced', ...STORE, 'outcome_unknown'],
   },
   'POST /v1/groups/{group}/dead-letters': {
     summary: 'Keep a record that could not be handled, with why, and commit past it',

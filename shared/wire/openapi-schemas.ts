@@ -48,6 +48,9 @@ const HEADER_VALUE = { oneOf: [TEXT, { type: 'null' }, BASE64] };
 /** `[name, value]`. A name is base64 only in answers, of a batch that came in raw and names a header with no text. */
 const HEADER = { type: 'array', items: HEADER_VALUE, minItems: 2, maxItems: 2, description: 'Name and value' };
 
+const CODE = ref('schemas', 'Code');
+export const NAME = ref('schemas', 'Name');
+
 const TOPIC = {
   name: TEXT,
   id: TEXT,
@@ -69,11 +72,7 @@ export const RECORD = {
   headers: list(HEADER),
   error: object({ code: words('payload_corrupt', 'payload_missing', 'record_too_large') }),
 };
-export const ENTRY_ERROR = object({
-  code: words(...Object.keys(STATUS)),
-  detail: TEXT,
-  retryable: { type: 'boolean' },
-});
+export const ENTRY_ERROR = ref('schemas', 'EntryError');
 
 export const SCHEMAS: { [name: string]: Json } = {
   Problem: object(
@@ -82,12 +81,16 @@ export const SCHEMAS: { [name: string]: Json } = {
       title: TEXT,
       status: { type: 'integer' },
       detail: TEXT,
-      code: words(...Object.keys(STATUS)),
+      code: CODE,
       requestId: TEXT,
     },
     undefined,
     { description: 'RFC 9457. Branch on `code`; what you can act on stands beside it' },
   ),
+  EntryError: object({ code: CODE, detail: TEXT, retryable: { type: 'boolean' } }),
+  Name: { type: 'string', pattern: `^[A-Za-z0-9._-]{1,${NAME_CHARS_MAX}}$`, not: { enum: ['.', '..'] } },
+  Code: words(...Object.keys(STATUS)),
+  Record: object(RECORD, ['offset']),
   Topic: object(TOPIC),
   TopicSettings: object(
     {
@@ -190,7 +193,7 @@ export const SCHEMAS: { [name: string]: Json } = {
   }),
   Fetched: object({
     topicId: TEXT,
-    records: list(object(RECORD, ['offset'])),
+    records: list(ref('schemas', 'Record')),
     nextOffset: OFFSET,
     logStartOffset: OFFSET,
     highWatermark: OFFSET,
@@ -205,7 +208,7 @@ export const PARAMETERS: { [name: string]: Json } = {
     name: 'topic',
     in: 'path',
     required: true,
-    schema: { type: 'string', pattern: `^[A-Za-z0-9._-]{1,${NAME_CHARS_MAX}}$`, not: { enum: ['.', '..'] } },
+    schema: NAME,
     example: 'orders',
   },
   partition: { name: 'partition', in: 'path', required: true, schema: OFFSET, example: 1 },

@@ -144,9 +144,10 @@ What the gateway refuses itself (401, 403, a request beyond its own limits) is \
 /** The OpenAPI 3.1 page of this API, as served. */
 export function openApiDocument(): Json {
   const paths: { [path: string]: { [method: string]: Json } } = {};
+  const responses: Record<string, Json> = {};
   for (const [key, operation] of Object.entries(OPERATIONS)) {
     const [method, path] = key.split(' ') as [string, string];
-    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation) };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, responses) };
   }
   return {
     openapi: '3.1.0',
@@ -160,25 +161,29 @@ export function openApiDocument(): Json {
     components: {
       schemas: { ...SCHEMAS, ...GROUP_SCHEMAS },
       parameters: { ...PARAMETERS, ...GROUP_PARAMETERS },
+      responses,
     },
   };
 }
 
-function describe({ summary, takes = [], body, answers, refuses }: Operation): Json {
+function describe({ summary, takes = [], body, answers, refuses }: Operation, shared: Record<string, Json>): Json {
   return {
     summary,
     parameters: takes.map((name) => ref('parameters', name)),
     ...(body !== undefined && { requestBody: body }),
-    responses: { ...answers, ...refusals(['invalid_request', ...refuses, 'internal']) },
+    responses: { ...answers, ...refusals(['invalid_request', ...refuses, 'internal'], shared) },
   };
 }
 
-/** One answer per status, with the codes that it comes with. */
-function refusals(codes: readonly ErrorCode[]): { [status: string]: Json } {
+/** One answer per status, with the codes that it comes with: those with the same codes are described once. */
+function refusals(codes: readonly ErrorCode[], shared: Record<string, Json>): { [status: string]: Json } {
   const byStatus: { [status: string]: Json } = {};
   for (const code of codes) {
     const status = STATUS[code];
-    byStatus[status] ??= problem(codes.filter((other) => STATUS[other] === status));
+    const alike = codes.filter((other) => STATUS[other] === status).sort();
+    const name = alike.join('_or_');
+    shared[name] ??= problem(alike);
+    byStatus[status] = ref('responses', name);
   }
   return byStatus;
 }

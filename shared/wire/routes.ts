@@ -7,7 +7,7 @@ export interface Route {
   readonly function: ApiFunction;
 }
 
-const route = (key: string, fn: ApiFunction): Route => ({ key, function: fn });
+const route = <Key extends string>(key: Key, fn: ApiFunction) => ({ key, function: fn });
 
 /** Every route of the API and the function that serves it: the gateway, the local server and the OpenAPI page read it. */
 export const ROUTES = [
