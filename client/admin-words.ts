@@ -50,8 +50,8 @@ export type OffsetTarget = 'earliest' | 'latest' | { readonly at: number | Date 
 export interface GroupOffset {
   readonly topic: string;
   readonly partition: number;
-  /** The next one to read; null: the group has never had this partition. */
-  readonly committed: number | null;
+  /** The next one to read; null or absent: the group has never had this partition. */
+  readonly committed?: number | null;
   readonly highWatermark: number;
   readonly lag: number;
   readonly metadata?: string;
@@ -60,18 +60,18 @@ export interface GroupOffset {
 export interface GroupSummary {
   readonly group: string;
   /** Of this incarnation: a group that is deleted and made again has another one. */
-  readonly id: string;
-  readonly createdAt: number;
+  readonly id?: string;
+  readonly createdAt?: number;
 }
 
 export interface GroupMember {
   readonly memberId: string;
   readonly instanceId?: string;
-  readonly joinedAt: number;
+  readonly joinedAt?: number;
   readonly lastSeenAt: number;
-  readonly sessionTimeoutMs: number;
-  readonly topics: readonly string[];
-  readonly assigned: readonly { readonly topic: string; readonly partition: number; readonly epoch: number }[];
+  readonly sessionTimeoutMs?: number;
+  readonly topics?: readonly string[];
+  readonly assigned: readonly { readonly topic: string; readonly partition: number; readonly epoch?: number }[];
 }
 
 export interface GroupDescription extends GroupSummary {

@@ -130,7 +130,7 @@ export class Admin {
     const { offsets } = await this.describeGroup(groupId);
     const byTopic = new Map<string, CommittedOffsets['partitions'][number][]>();
     for (const { topic, partition, committed, metadata } of offsets) {
-      if (committed === null || topics?.includes(topic) === false) continue;
+      if (typeof committed !== 'number' || topics?.includes(topic) === false) continue;
       const partitions = byTopic.get(topic) ?? [];
       byTopic.set(topic, partitions);
       partitions.push({ partition, offset: committed, ...(metadata !== undefined && { metadata }) });
