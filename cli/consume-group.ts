@@ -43,10 +43,12 @@ export async function consumeInGroup(context: Context, wanted: GroupWanted, sink
   await consumer.run({
     eachBatchAutoResolve: false,
     async eachBatch({ batch, resolveOffset, isStale }) {
+      let last: number | undefined;
       for (const message of batch.messages) {
-        if (isStale() || !(await sink.take(message))) return;
-        resolveOffset(message.offset);
+        if (isStale() || !(await sink.take(message))) break;
+        last = message.offset;
       }
+      if (last !== undefined && (await sink.flushed())) resolveOffset(last);
     },
   });
   const error = await stopped;

@@ -55,8 +55,14 @@ const OUTER = ['delivery_timeout'];
 /** @returns `undefined` for what no caller can be blamed for: a bug */
 export function exitCodeOf(error: unknown): ExitCode | undefined {
   if (error instanceof CommandFailure) return error.exitCode;
+  if (isWithoutCredentials(error)) return EXIT.notAllowed;
   if (!(error instanceof VertebraError)) return undefined;
   const inner = OUTER.includes(error.code) ? exitCodeOf(error.cause) : undefined;
   const status = 'status' in error ? BY_STATUS[error.status as number] : undefined;
   return inner ?? status ?? BY_CODE[error.code] ?? EXIT.failed;
+}
+
+/** What AWS's provider chain throws, as a request or the cause of one. */
+function isWithoutCredentials(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'CredentialsProviderError' || isWithoutCredentials(error.cause));
 }

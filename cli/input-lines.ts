@@ -16,6 +16,8 @@ export interface InputRecord {
 export interface BadInput {
   readonly line: number;
   readonly fault: string;
+  /** Where the next record would begin is not known: it is the last entry. */
+  readonly final?: true;
 }
 
 export type InputEntry = InputRecord | BadInput;

@@ -4,7 +4,7 @@ import { unlessAborted } from '../client/surroundings.ts';
 import { VERSION } from '../shared/wire/version.ts';
 import { consumeCommand } from './consume.ts';
 import { ENDPOINT_DEFAULT, type GlobalOptions, type Outcome, openContext, type Runner } from './context.ts';
-import { CommandFailure, EXIT, exitCodeOf } from './exit-codes.ts';
+import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { groupsCommand } from './groups.ts';
 import { produceCommand } from './produce.ts';
 import { Interruption, plain, type Terminal } from './terminal.ts';
@@ -108,7 +108,7 @@ function factsOf(error: Error): object {
 const failureJson = (error: object) => JSON.stringify({ error });
 
 function adviceOn(error: unknown): string {
-  if (error instanceof CommandFailure || !(error instanceof VertebraError)) return '';
+  if (!(error instanceof VertebraError)) return '';
   if (error.code === 'connection_failed') return '\nIs it running ("vertebra up")? Is it the right --endpoint?';
-  return '';
+  return error.code === 'invalid_options' && /\bregion\b/.test(error.message) ? '\nHere: set AWS_REGION.' : '';
 }

@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import { EXIT } from './exit-codes.ts';
 import { run } from './main.ts';
-import { Interruption } from './terminal.ts';
+import { flushed, Interruption } from './terminal.ts';
 
 /** npx passes on the Ctrl-C that the terminal has sent already: what comes so soon is the same key press. */
 const SAME_SIGNAL_MS = 500;
@@ -20,11 +20,13 @@ const onSignal = (signal: NodeJS.Signals) => {
 };
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 for (const signal of SIGNALS) process.on(signal, onSignal);
+const gone = new Set<NodeJS.WriteStream>();
 for (const output of [stdout, stderr]) {
   output.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
     // Whoever read has enough (`… | head`): that is no failure, and there is nobody to tell.
-    if (error.code === 'EPIPE') interruption.abort(new Interruption(EXIT.done));
-    else throw error;
+    gone.add(output);
+    interruption.abort(new Interruption(EXIT.done));
   });
 }
 
@@ -41,15 +43,8 @@ const exitCode = await run(process.argv.slice(2), {
 });
 // What `up` started runs on. Of all others nothing is left to be waited for but the last of their output.
 if (exitCode !== 'running') {
-  await Promise.all([written(stdout), written(stderr)]);
+  await Promise.all([stdout, stderr].map((output) => (gone.has(output) ? undefined : flushed(output))));
   process.exit(exitCode);
-}
-
-function written(output: NodeJS.WriteStream): Promise<void> {
-  return new Promise((resolve) => {
-    if (output.destroyed || output.writableLength === 0) return resolve();
-    output.write('', () => resolve());
-  });
 }
 
 function bytesOf(descriptor: number): number | undefined {

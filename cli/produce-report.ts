@@ -26,7 +26,7 @@ export async function report(context: Context, delivery: Delivery, stop: Stop, t
 }
 
 function badFacts({ bad }: Stop): object {
-  return bad ? { badInput: bad } : {};
+  return bad ? { badInput: { line: bad.line, fault: bad.fault } } : {};
 }
 
 function sentences({ counts, failure }: Delivery, { skipped, bad }: Stop, tookMs: number): string[] {

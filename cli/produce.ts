@@ -11,7 +11,7 @@ import { CommandFailure, EXIT, type ExitCode } from './exit-codes.ts';
 import { csvRecords } from './input-csv.ts';
 import { type InputEntry, type InputRecord, jsonRecords, textRecords } from './input-lines.ts';
 import { report, type Stop } from './produce-report.ts';
-import { openProgress, type ProgressTeller } from './progress.ts';
+import { NO_PROGRESS, openProgress, type ProgressTeller } from './progress.ts';
 import { plain, type Terminal } from './terminal.ts';
 
 const FORMATS = ['lines', 'ndjson', 'csv'] as const;
@@ -65,7 +65,9 @@ async function produce(context: Context, options: ProduceOptions, topic: string)
     producer.send({ topic, messages: records.map(({ key, value }) => ({ key, value, ...placed })) }),
   );
   const startedAt = performance.now();
-  const progress = await openProgress(terminal.stderr, totalBytes);
+  // Whoever types the input needs no bar in between.
+  const isTyped = options.file === undefined && terminal.stdin.isTTY === true;
+  const progress = isTyped ? NO_PROGRESS : await openProgress(terminal.stderr, totalBytes);
   const end = () => {
     input.destroy();
     void producer.close({ timeoutMs: CLOSE_TIMEOUT_MS });
@@ -107,7 +109,7 @@ async function pump(
       const records: InputRecord[] = [];
       for (const entry of entries) {
         if (!('fault' in entry)) records.push(entry);
-        else if (skip) {
+        else if (skip && !entry.final) {
           skipped++;
           tell(`line ${entry.line} skipped: ${plain(entry.fault)}`);
         } else {

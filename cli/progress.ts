@@ -15,6 +15,8 @@ export interface ProgressTeller {
   stop(): void;
 }
 
+export const NO_PROGRESS: ProgressTeller = { update: () => {}, stop: () => {} };
+
 /** Where lines cannot be rewritten, one comes after this time. */
 const LINE_EVERY_MS = 5_000;
 /** Updates over which the remaining time is told: some seconds' worth, so that it does not jump. */

@@ -1,6 +1,6 @@
 import type { RecordFormat } from './consume-formats.ts';
 import type { ConsumedRecord } from './record-text.ts';
-import { type Output, write } from './terminal.ts';
+import { flushed, type Output, write } from './terminal.ts';
 
 /** Writes records until there were enough, or nobody wants more. */
 export class RecordSink {
@@ -9,6 +9,7 @@ export class RecordSink {
   readonly #max: number;
   readonly #ending = new AbortController();
   #taken = 0;
+  #isBroken = false;
 
   /** @param signal ends it from outside */
   constructor(output: Output, format: RecordFormat, max: number | undefined, signal: AbortSignal) {
@@ -24,6 +25,12 @@ export class RecordSink {
     return this.#ending.signal;
   }
 
+  /** @returns whether all that was taken has left this process: not when whoever read it is gone */
+  async flushed(): Promise<boolean> {
+    if (!this.#isBroken) await flushed(this.#output);
+    return !this.#isBroken;
+  }
+
   /** No record is wanted any more. */
   end(): void {
     this.#ending.abort();
@@ -34,7 +41,9 @@ export class RecordSink {
     if (this.ended.aborted) return false;
     if (this.#taken === 0) this.#output.write(this.#format.head);
     this.#taken++;
-    const written = write(this.#output, this.#format.line(record));
+    const written = write(this.#output, this.#format.line(record), () => {
+      this.#isBroken = true;
+    });
     if (this.#taken >= this.#max) this.#ending.abort();
     await written;
     return true;

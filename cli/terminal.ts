@@ -26,15 +26,31 @@ export class Interruption extends Error {
   }
 }
 
-/** Writes, and waits while the other side is busy. What cannot be written because nobody reads any more is dropped. */
-export function write(output: Output, text: string | Uint8Array): Promise<void> | undefined {
-  if (output.destroyed || output.write(text)) return undefined;
+/**
+ * Writes, and waits while the other side is busy. What cannot be written because nobody reads any more is dropped.
+ * @param onFailure told that it was
+ */
+export function write(output: Output, text: string | Uint8Array, onFailure = () => {}): Promise<void> | undefined {
+  if (output.destroyed) return void onFailure();
+  if (output.write(text, (error) => error && onFailure())) return undefined;
   return new Promise((resolve) => {
     const end = () => {
       for (const event of ['drain', 'close', 'error']) output.off(event, end);
       resolve();
     };
     for (const event of ['drain', 'close', 'error']) output.once(event, end);
+  });
+}
+
+/** Waits until all that was written has left this process, or never will. */
+export function flushed(output: Output): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      output.off('error', end);
+      resolve();
+    };
+    output.once('error', end); // then no callback may come any more
+    output.write('', end); // after those of all writes before it
   });
 }
 

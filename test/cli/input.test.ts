@@ -102,13 +102,6 @@ describe('CSV', () => {
     ]);
   });
 
-  it('that breaks off within quotes is told', async () => {
-    expect(await read('id\n1\n"2')).toEqual([
-      [2, '1', '{"id":"1"}'],
-      { line: 3, fault: expect.stringContaining('Quote') },
-    ]);
-  });
-
   it('tells a row that is none, and goes on behind it', async () => {
     expect(await read('id,note\n1,a\n2,b,c\n3,d\n')).toEqual([
       [2, '1', '{"id":"1","note":"a"}'],
@@ -117,10 +110,26 @@ describe('CSV', () => {
     ]);
   });
 
+  it.each([
+    ['within quotes', '2,"b', 'Quote Not Closed'],
+    ['behind quotes', '2,"b"c', 'Invalid Closing Quote'],
+    ['before quotes', '2,b"c"', 'Invalid Opening Quote'],
+    ['at too long a row', `2,${'x'.repeat(2 * RECORD_BYTES_MAX)}`, 'Max Record Size'],
+  ])('ends %s, where nobody knows where the next row begins', async (_, row, fault) => {
+    expect(await read(`id,note\n1,a\n${row}\n3,c\n`)).toEqual([
+      [2, '1', '{"id":"1","note":"a"}'],
+      { line: expect.any(Number), fault: expect.stringContaining(fault), final: true },
+    ]);
+  });
+
   it('needs a header of different names', async () => {
     for (const header of ['id,id', 'id,']) {
       expect(await read(`${header}\n1,2\n`)).toEqual([
-        { line: 1, fault: expect.stringMatching(/^the header cannot be used: (it names 'id' twice|a name is empty)$/) },
+        {
+          line: 1,
+          final: true,
+          fault: expect.stringMatching(/^the header cannot be used: (it names 'id' twice|a name is empty)$/),
+        },
       ]);
     }
     expect(await read('')).toEqual([]);

@@ -126,6 +126,24 @@ describe('vertebra', () => {
     );
   });
 
+  it('ends with 4 when there are no credentials, and with 2 when there is no region', async () => {
+    vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', join(temporaryFolder(), 'none'));
+    vi.stubEnv('AWS_CONFIG_FILE', join(temporaryFolder(), 'none'));
+    vi.stubEnv('AWS_REGION', 'eu-central-1');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const args = ['topics', 'list', '--profile', 'nobody'];
+    expect(await command('http://127.0.0.1:1', args)).toMatchObject({
+      code: 4,
+      out: '',
+      err: expect.stringMatching(/^vertebra: .*credentials.*\n$/),
+    });
+    vi.stubEnv('AWS_REGION', undefined);
+    expect(await command('http://127.0.0.1:1', args)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^vertebra: The region of 127\.0\.0\.1 .*\nHere: set AWS_REGION\.\n$/),
+    });
+  });
+
   it('takes the endpoint from the option before the environment', async () => {
     const [one, other] = [await endpoint(200, NOTHING), await endpoint(404, { code: 'not_found', detail: 'no' })];
     expect(await command(one.url, ['topics', 'list', '--endpoint', other.url])).toMatchObject({ code: 3 });

@@ -1,4 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createTopic, produceLines, readPartition } from '../support/api-client.ts';
@@ -38,6 +41,38 @@ describe('the process', () => {
     expect(await piped.ended).toBe(0);
     expect(piped.out().split('\n').slice(2)).toEqual(['0', '']);
     expect(piped.err()).toBe('');
+  });
+
+  it('commits nothing that nobody could read', async () => {
+    const url = await withRecords(1_000);
+    const command = `'${process.execPath}' '${BIN}' consume orders --endpoint ${url} --group billing`;
+    const piped = spawned('bash', ['-c', `${command} | true; echo "\${PIPESTATUS[0]}"`]);
+    expect([await piped.ended, piped.out(), piped.err()]).toEqual([0, '0\n', '']);
+    const group = (await (await fetch(`${url}/v1/groups/billing`)).json()) as object;
+    expect(group).toMatchObject({ members: [], offsets: [{ lag: 1_000 }] });
+  });
+
+  it('is ended at once by a second Ctrl-C', async () => {
+    const server = createServer((request, response) => {
+      if (request.method === 'GET') response.end('{"name":"orders","partitions":1}'); // else: no answer, ever
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const produce = vertebra('produce', 'orders', '--endpoint', `http://127.0.0.1:${port}`);
+    const sent = once(server, 'request').then(() => once(server, 'request'));
+    produce.child.stdin!.write('one\n');
+    await sent;
+    produce.signal('SIGINT');
+    produce.signal('SIGINT'); // the same key press, passed on by npx: ignored
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(produce.child.exitCode).toBeNull();
+    produce.signal('SIGINT');
+    expect(await produce.ended).toBe(130);
+    expect(produce.err()).toBe(''); // it had no time for last words
   });
 
   it('delivers on Ctrl-C what it has read, and ends with 130', async () => {
