@@ -97,11 +97,13 @@ export class GroupCalls {
     return groupAnswer(await this.#connection.transport.call(this.#post('poll', request, options)));
   }
 
-  /** One attempt: a poll without records. */
-  async heartbeat(memberId: string, commits: Commits, options: CallOptions): Promise<GroupAnswer> {
-    return groupAnswer(
-      await this.#connection.transport.call(this.#post('heartbeat', { memberId, ...commits }, options)),
-    );
+  /** One attempt: a poll that neither takes nor reads. Of what is not named in `positions` it says nothing. */
+  async heartbeat(
+    memberId: string,
+    said: Commits & Pick<PollRequest, 'positions'>,
+    options: CallOptions,
+  ): Promise<GroupAnswer> {
+    return groupAnswer(await this.#connection.transport.call(this.#post('heartbeat', { memberId, ...said }, options)));
   }
 
   /** Repeated while that may help. @returns one outcome per offset */

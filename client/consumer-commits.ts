@@ -1,3 +1,4 @@
+import { ApiError } from './api-error.ts';
 import type { GroupCalls, OwnedOffset } from './consumer-calls.ts';
 import { described, PartitionNotHeld, type TopicPartitionOffset } from './consumer-errors.ts';
 import { isMembershipOver } from './consumer-loop.ts';
@@ -5,6 +6,9 @@ import type { Changes, Membership } from './consumer-membership.ts';
 import type { HeldPartition } from './consumer-partition.ts';
 import { Aborted } from './errors.ts';
 import type { FetchedRecord } from './messages.ts';
+
+/** What became of a record that failed for good. */
+export type Burial = { readonly id: string } | 'lost' | 'passed';
 
 export interface CommitsHost {
   /** Outcomes of commits were taken to account. */
@@ -51,21 +55,20 @@ export class GroupCommits {
     }
   }
 
-  /** @returns its id; undefined when the partition is no longer this member's */
-  async deadLetter(
-    held: HeldPartition,
-    { offset }: FetchedRecord,
-    error: unknown,
-    attempts: number,
-  ): Promise<string | undefined> {
+  /**
+   * @returns where it is kept; `lost` when the partition is no longer this member's; `passed` when its offset is committed
+   *   already, so that the backbone does not keep it
+   */
+  async deadLetter(held: HeldPartition, { offset }: FetchedRecord, error: unknown, attempts: number): Promise<Burial> {
     try {
       const { topic, partition, epoch } = held;
       const { memberId } = this.#membership;
       const letter = { memberId, topic, partition, offset, epoch, attempts, error: described(error) };
-      return (await this.#calls.deadLetter(letter, held.signal)).id;
+      return await this.#calls.deadLetter(letter, held.signal);
     } catch (failure) {
+      if (failure instanceof ApiError && failure.code === 'commit_regressed') return 'passed';
       this.#refused(held, failure);
-      return undefined;
+      return 'lost';
     }
   }
 

@@ -21,6 +21,11 @@ export interface ConsumerEvents {
   retry: TopicPartitionOffset & { readonly attempts: number; readonly pauseMs: number; readonly error: unknown };
   'dead.letter': TopicPartitionOffset & { readonly id: string; readonly attempts: number; readonly error: unknown };
   /**
+   * A record failed for good and is no dead letter: its offset was committed before, by `beforeProcessing`,
+   * `commitOffsets`, or before a `seek` went back.
+   */
+  'record.dropped': TopicPartitionOffset & { readonly attempts: number; readonly error: unknown };
+  /**
    * Retention was faster: `skipped` offsets from `position` on are gone. The partition stands still until a `seek`, a
    * reset of the group, or `onOutOfRange`.
    */

@@ -1,3 +1,5 @@
+import type { Logger } from './connection.ts';
+import type { Burial } from './consumer-commits.ts';
 import { HandlerFailed, RecordUnreadable, type TopicPartitionOffset } from './consumer-errors.ts';
 import type { Emitter } from './consumer-events.ts';
 import type { HandlerCall } from './consumer-handlers.ts';
@@ -16,8 +18,7 @@ export interface HandlingHost {
   mayGoOn(held: HeldPartition): boolean;
   /** Commits before a handler is called. @returns false when the partition is no longer this member's */
   commitBefore(held: HeldPartition, offset: number): Promise<boolean>;
-  /** @returns its id; undefined when the partition is no longer this member's */
-  deadLetter(held: HeldPartition, record: FetchedRecord, error: unknown, attempts: number): Promise<string | undefined>;
+  deadLetter(held: HeldPartition, record: FetchedRecord, error: unknown, attempts: number): Promise<Burial>;
   crash(error: Error): void;
   /** Something was processed, or failed: there may be room, or something to commit. */
   changed(held: HeldPartition): void;
@@ -30,6 +31,7 @@ interface HandlingOptions<T> {
   readonly host: HandlingHost;
   readonly emitter: Emitter;
   readonly surroundings: Surroundings;
+  readonly logger: Logger;
   readonly payloads: Payloads;
 }
 
@@ -127,7 +129,8 @@ export class Handling<T> {
 
   /** The records have failed for good. */
   async #bury(held: HeldPartition, { error, records, final }: Failure): Promise<void> {
-    const { settings, host, emitter } = this.#options;
+    const { settings, host, emitter, logger } = this.#options;
+    const isOnce = settings.commit === 'beforeProcessing';
     for (const record of records) {
       const attempts = Math.max(1, held.attempts + (final ? 0 : 1));
       const inRow = held.deadLettersInRow;
@@ -135,12 +138,20 @@ export class Handling<T> {
       if (settings.haltAfterDeadLetters > 0 && inRow >= settings.haltAfterDeadLetters) {
         return host.crash(haltOf(record, attempts, `, as did ${inRow} before it`, error));
       }
-      const id = await host.deadLetter(held, record, error, attempts);
-      if (id === undefined) return;
+      // What is committed before it is handled is not kept: the backbone takes dead letters of what is still to be done.
+      const burial = isOnce ? 'passed' : await host.deadLetter(held, record, error, attempts);
+      if (burial === 'lost' || held.lost) return;
       held.deadLettersInRow++;
       held.resolve(record.offset + 1);
       held.answered = Math.max(held.answered, record.offset + 1);
-      emitter.emit('dead.letter', { ...placeOf(record), id, attempts, error });
+      const told = { ...placeOf(record), attempts, error };
+      if (burial === 'passed') {
+        logger.error('A record failed for good, and is dropped', told);
+        emitter.emit('record.dropped', told);
+      } else {
+        logger.warn('A record failed for good, and is a dead letter now', told);
+        emitter.emit('dead.letter', { ...told, id: burial.id });
+      }
     }
   }
 

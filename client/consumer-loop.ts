@@ -4,6 +4,7 @@ import type { Emitter } from './consumer-events.ts';
 import { GROUP_CALL_TIMEOUT_MS_MIN, HEARTBEATS_PER_SESSION } from './consumer-limits.ts';
 import type { Changes, Membership, Sent } from './consumer-membership.ts';
 import type { Settings } from './consumer-options.ts';
+import { PollPace } from './consumer-pace.ts';
 import type { HeldPartition } from './consumer-partition.ts';
 import { Aborted, VertebraError } from './errors.ts';
 import { pauseOf } from './retry.ts';
@@ -51,11 +52,13 @@ export class GroupLoop {
   /** The call under way; one that the backbone holds is broken off when something else is to be said. */
   #call: { readonly stop: AbortController; readonly isHeld: boolean } | null = null;
   #joined = false;
+  /** A join whose answer did not come: there may be a member that nobody knows of. */
+  #mayBeMember = false;
   /** When the last call began that was answered: the session counts from then. */
   #contactAt = Number.NEGATIVE_INFINITY;
   #pollAt = Number.NEGATIVE_INFINITY;
   #commitAt = Number.NEGATIVE_INFINITY;
-  #pauseMs = 0;
+  readonly #pace: PollPace;
   #turn: number | undefined;
   #trouble: { readonly since: number; readonly attempts: number; readonly until: number } | null = null;
   /** Memberships that ended within a session of the one before. */
@@ -65,15 +68,26 @@ export class GroupLoop {
   constructor(options: LoopOptions) {
     this.#options = options;
     this.#alarm = new Alarm(options.surroundings);
+    const { minPollMs: minMs, maxPollMs, sessionTimeoutMs } = options.settings;
+    const maxMs = Math.min(maxPollMs, sessionTimeoutMs / HEARTBEATS_PER_SESSION);
+    this.#pace = new PollPace({ minMs, maxMs }, options.surroundings.random);
   }
 
   get joined(): boolean {
     return this.#joined;
   }
 
-  /** Whether the backbone was heard of within the session. */
+  get mayBeMember(): boolean {
+    return this.#joined || this.#mayBeMember;
+  }
+
+  /**
+   * Whether the session cannot have ended: the backbone notes that it lives once in a third of it, so that much less is
+   * left of it after the last contact.
+   */
   get fresh(): boolean {
-    return this.#now() - this.#contactAt < this.#options.settings.sessionTimeoutMs;
+    const { sessionTimeoutMs } = this.#options.settings;
+    return this.#now() - this.#contactAt < sessionTimeoutMs - sessionTimeoutMs / HEARTBEATS_PER_SESSION;
   }
 
   get commitIsDue(): boolean {
@@ -88,7 +102,7 @@ export class GroupLoop {
 
   /** There is room, or a wish, for more: the next poll need not wait. */
   hurry(): void {
-    this.#pauseMs = 0;
+    this.#pace.hurry();
     this.ring();
   }
 
@@ -130,7 +144,7 @@ export class GroupLoop {
       this.#contactAt + settings.sessionTimeoutMs / HEARTBEATS_PER_SESSION,
       release.length > 0 ? 0 : Number.POSITIVE_INFINITY,
       commit.length > 0 ? this.#commitAt + settings.autoCommitIntervalMs : Number.POSITIVE_INFINITY,
-      this.#isPollWanted() ? this.#pollAt + this.#pauseMs : Number.POSITIVE_INFINITY,
+      this.#isPollWanted() ? this.#pollAt + this.#pace.pauseMs : Number.POSITIVE_INFINITY,
     );
   }
 
@@ -143,12 +157,13 @@ export class GroupLoop {
 
   async #exchange(): Promise<void> {
     const { membership, settings, host, surroundings } = this.#options;
-    const polls = this.#isPollWanted() && (!this.#joined || this.#now() >= this.#pollAt + this.#pauseMs);
+    const polls = this.#isPollWanted() && (!this.#joined || this.#now() >= this.#pollAt + this.#pace.pauseMs);
     const startedAt = this.#now();
+    const looked = membership.held.filter(host.isFetched).length;
     const which = this.commitIsDue ? 'all' : 'drained';
     const commits = membership.commits(settings.commit === 'manual' ? 'none' : which);
     const reset = membership.held.some(({ outOfRange }) => outOfRange !== null) ? settings.onOutOfRange : 'stay';
-    const sent: Sent = { ...commits, ...(polls && { moves: membership.moves(), reset: reset !== 'stay' }) };
+    const sent: Sent = { ...commits, named: membership.named(), reads: polls, reset: polls && reset !== 'stay' };
     try {
       const waitMs = this.#waitMs();
       const answer = await (polls ? this.#poll(sent, waitMs, reset) : this.#heartbeat(sent));
@@ -158,7 +173,7 @@ export class GroupLoop {
       const changes = membership.apply(answer, sent);
       if (polls) {
         this.#pollAt = surroundings.now();
-        this.#pauseMs = this.#nextPauseMs(answer, waitMs > 0 && surroundings.now() - startedAt >= waitMs / 2);
+        this.#pace.polled(answer, looked, waitMs > 0 && surroundings.now() - startedAt >= waitMs / 2);
       }
       host.answered(answer, changes);
       this.#joined = true;
@@ -196,7 +211,8 @@ export class GroupLoop {
     const { calls, membership, emitter } = this.#options;
     const startedAt = this.#now();
     const { commit, release } = sent;
-    const answer = await calls.heartbeat(membership.memberId, { commit, release }, this.#callOptions(0));
+    const { positions } = membership.positions(() => false);
+    const answer = await calls.heartbeat(membership.memberId, { positions, commit, release }, this.#callOptions(0));
     emitter.emit('heartbeat', { durationMs: this.#now() - startedAt });
     return answer;
   }
@@ -211,16 +227,8 @@ export class GroupLoop {
   #waitMs(): number {
     const { settings, membership } = this.#options;
     if (settings.longPollMs === 0 || !this.#joined || membership.held.some(({ inHand }) => inHand)) return 0;
-    return Math.floor(Math.min(settings.longPollMs, settings.sessionTimeoutMs / HEARTBEATS_PER_SESSION));
-  }
-
-  #nextPauseMs({ records }: GroupAnswer, waited: boolean): number {
-    const { settings, surroundings } = this.#options;
-    if (records.length > 0 || waited) return 0;
-    const longest = Math.min(settings.maxPollMs, settings.sessionTimeoutMs / HEARTBEATS_PER_SESSION);
-    // Not all at the same time: those who began together drift apart.
-    const grown = this.#pauseMs * (1.5 + surroundings.random());
-    return Math.min(longest, Math.max(settings.minPollMs, grown));
+    const longestMs = Math.min(settings.longPollMs, settings.sessionTimeoutMs / HEARTBEATS_PER_SESSION);
+    return Math.floor(longestMs / this.#pace.turns);
   }
 
   #recovered(now: number): void {
@@ -232,6 +240,7 @@ export class GroupLoop {
 
   #failed(error: unknown): void {
     const { host } = this.#options;
+    if (error instanceof VertebraError && error.effect === 'unknown') this.#mayBeMember = true;
     if (error instanceof Aborted) return; // something else is to be said, or it is over
     if (this.#joined && isMembershipOver(error)) this.#rejoin(error);
     else if (error instanceof VertebraError && error.retryable) this.#backOff(error);

@@ -13,8 +13,10 @@ import type { FetchedRecord } from './messages.ts';
 
 /** What was sent, so that the answer can be told apart from what has changed meanwhile. */
 export interface Sent extends Commits {
-  /** `moves` of each partition whose position was named. Absent: a heartbeat, whose answer moves nothing. */
-  readonly moves?: ReadonlyMap<HeldPartition, number>;
+  /** The partitions whose positions were named, each with its `moves` at that time. */
+  readonly named: ReadonlyMap<HeldPartition, number>;
+  /** A heartbeat's answer moves no position. */
+  readonly reads: boolean;
   readonly reset?: boolean;
 }
 
@@ -74,7 +76,7 @@ export class Membership {
 
   /** Where each partition goes on; what is not to be fetched is in `paused`. */
   positions(fetched: (held: HeldPartition) => boolean): Pick<PollRequest, 'positions' | 'paused'> {
-    const staying = this.held.filter(({ releasing }) => !releasing);
+    const staying = this.#staying();
     const paused = staying.filter((held) => !fetched(held));
     return {
       positions: staying.map(({ topic, partition, position, epoch }) => ({
@@ -87,8 +89,13 @@ export class Membership {
     };
   }
 
-  moves(): ReadonlyMap<HeldPartition, number> {
-    return new Map(this.held.map((held) => [held, held.moves]));
+  /** Those whose positions are named, with their `moves`. */
+  named(): ReadonlyMap<HeldPartition, number> {
+    return new Map(this.#staying().map((held) => [held, held.moves]));
+  }
+
+  #staying(): HeldPartition[] {
+    return this.held.filter(({ releasing }) => !releasing);
   }
 
   /** Brings what is held in line with an answer to what was sent. */
@@ -169,7 +176,8 @@ export class Membership {
     }
   }
 
-  #take({ assigned, revoked, records, bytes }: GroupAnswer, { moves, reset, release }: Sent, changes: Changes): void {
+  #take({ assigned, revoked, records, bytes }: GroupAnswer, sent: Sent, changes: Changes): void {
+    const { named, reads, reset, release } = sent;
     const unwanted = new Set([...revoked, ...release].map(keyOf));
     const byPartition = new Map<string, FetchedRecord[]>();
     for (const record of records) byPartition.set(keyOf(record), [...(byPartition.get(keyOf(record)) ?? []), record]);
@@ -178,11 +186,12 @@ export class Membership {
       let held = this.#held.get(key);
       const brought = byPartition.get(key) ?? [];
       if (held === undefined) {
-        if (unwanted.has(key)) continue;
+        // Where what was lost meanwhile goes on is only told to who does not name it: this is our own word.
+        if (unwanted.has(key) || isNamed(named, entry)) continue;
         held = new HeldPartition({ ...entry, offset: brought[0]?.offset ?? entry.offset });
         this.#held.set(key, held);
         changes.assigned.push(held);
-      } else if (held.revoked || moves?.get(held) !== held.moves) continue;
+      } else if (held.revoked || !reads || named.get(held) !== held.moves) continue;
       if (entry.error) noteOutOfRange(held, entry, changes);
       else
         advance(held, entry, brought, bytes * (brought.length / Math.max(1, records.length)), reset === true, changes);
@@ -194,6 +203,10 @@ const noChanges = (): Changes => ({
   ...{ assigned: [], revoked: [], lost: [], committed: [], refused: [] },
   ...{ outOfRange: [], jumped: [] },
 });
+
+function isNamed(named: Sent['named'], { topic, partition, epoch }: Owned): boolean {
+  return [...named.keys()].some((one) => one.epoch === epoch && one.topic === topic && one.partition === partition);
+}
 
 function noteOutOfRange(held: HeldPartition, { error }: Assigned, changes: Changes): void {
   const logStartOffset = error?.logStartOffset;

@@ -8,7 +8,7 @@ import type { RetryPolicy } from './retry.ts';
 /**
  * When offsets are committed. `afterProcessing`: at least once, a record may come again after a crash.
  * `beforeProcessing`: at most once, a commit before each call of the handler, which is never repeated; what it had in
- * hand when it failed or the process died is not seen again. `manual`: by `commitOffsets` alone.
+ * hand when it failed or the process died is not seen again, nor is it a dead letter: `record.dropped` tells. `manual`: by `commitOffsets` alone.
  */
 export type CommitMode = 'afterProcessing' | 'beforeProcessing' | 'manual';
 
@@ -39,7 +39,10 @@ export interface ConsumerOptions<T = unknown> {
   readonly autoOffsetReset?: 'earliest' | 'latest' | 'none';
   /** When retention was faster than the group: stand still (default), or jump; either way `offset.out_of_range` tells. */
   readonly onOutOfRange?: 'stay' | 'earliest' | 'latest';
-  /** Pauses between polls that bring nothing grow from one to the other. After data there is none. */
+  /**
+   * Pauses between two looks at a partition that bring nothing grow from one to the other. After data there is none. A
+   * poll looks at 32 partitions: who holds more makes more of them.
+   */
   readonly minPollMs?: number;
   readonly maxPollMs?: number;
   /**

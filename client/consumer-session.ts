@@ -55,28 +55,20 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
   #error: Error | undefined;
 
   constructor(options: SessionOptions<T>) {
-    const { connection, settings, run, emitter } = options;
-    const { surroundings } = connection;
+    const { connection, settings, topics, run, emitter } = options;
+    const { surroundings, logger } = connection;
     this.#options = options;
     this.#concurrency = run.partitionsConsumedConcurrently ?? 1;
-    this.#membership = new Membership(proposedMemberId(surroundings.now()));
-    this.#calls = new GroupCalls(connection, settings.groupId, settings.retry);
-    this.#commits = new GroupCommits(this.#calls, this.#membership, this);
-    this.#revocations = new Revocations(settings.onRevoked, connection.logger);
-    const { topics } = options;
-    this.#loop = new GroupLoop({
-      ...{ calls: this.#calls, membership: this.#membership, settings, topics, emitter, surroundings, host: this },
-    });
-    const handling = new Handling<T>({
-      ...{
-        ...handlerCallOf(run, this),
-        settings,
-        host: this,
-        emitter,
-        surroundings,
-        payloads: new Payloads(connection),
-      },
-    });
+    const membership = new Membership(proposedMemberId(surroundings.now()));
+    const calls = new GroupCalls(connection, settings.groupId, settings.retry);
+    const shared = { settings, emitter, surroundings, host: this };
+    this.#membership = membership;
+    this.#calls = calls;
+    this.#commits = new GroupCommits(calls, membership, this);
+    this.#revocations = new Revocations(settings.onRevoked, logger);
+    this.#loop = new GroupLoop({ ...shared, calls, membership, topics });
+    const payloads = new Payloads(connection);
+    const handling = new Handling<T>({ ...shared, ...handlerCallOf(run, this), logger, payloads });
     this.#dispatcher = new Dispatcher({
       ...{ concurrency: this.#concurrency, surroundings },
       candidates: () => this.#membership.held.filter((held) => this.mayGoOn(held)),
@@ -273,7 +265,7 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
     this.#impatience.abort();
     this.#loop.end();
     await this.#looping;
-    if (this.#loop.joined && !isInstanceFenced(this.#error)) await this.#sayFarewell(leave);
+    if (this.#loop.mayBeMember && !isInstanceFenced(this.#error)) await this.#sayFarewell(leave);
     this.#settleJoin(this.#error ?? new Closed('consumer')); // of no effect once it has joined
     emitter.emit('stop', { error: this.#error });
   }
@@ -286,7 +278,7 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
     const commits = this.#membership.commits(settings.commit === 'manual' ? 'none' : 'all');
     try {
       const options = { leave, withinMs: FAREWELL_MS };
-      const outcomes = await this.#calls.farewell(this.#membership.memberId, commits, options);
+      const outcomes = await this.#calls.farewell(this.#membership.memberId.replace(/^new:/, ''), commits, options);
       this.noticed(this.#membership.settle(outcomes, commits.commit));
     } catch (error) {
       logger.warn('The group could not be told of the stop; it notices by itself', { error });

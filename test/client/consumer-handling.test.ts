@@ -86,6 +86,26 @@ describe('a record whose handler fails', () => {
     expect(server.of('dead-letters')).toHaveLength(3);
   });
 
+  it('is told as dropped where its offset was committed before a seek went back', async () => {
+    const { time, server, open } = openConsumerBench();
+    server.append('orders', 0, ...range(0, 4));
+    const seen: number[] = [];
+    const consumer = open<number>({ handlerRetry: { ...RETRY, maxAttempts: 1 } });
+    const told = recordEvents(consumer, 'record.dropped', 'crash');
+    await consumer.run({
+      eachMessage: async ({ message }) => {
+        seen.push(message.value!);
+        if (seen.length === 6) throw new Error('now it is bad');
+      },
+    });
+    await time.until(() => server.committed('orders', 0) === 4);
+    consumer.seek({ topic: 'orders', partition: 0, offset: 0 });
+    await time.until(() => seen.length === 8);
+    expect(seen).toEqual([...range(0, 4), ...range(0, 4)]);
+    expect(told).toMatchObject({ 'record.dropped': [{ offset: 1, attempts: 1 }], crash: [] });
+    expect(server.committed('orders', 0)).toBe(4);
+  });
+
   it('stops the consumer if onFailure is halt: what lies before it is committed, and the group is left', async () => {
     const { time, server, open } = openConsumerBench();
     server.append('orders', 0, ...range(0, 6));
@@ -232,6 +252,7 @@ describe('at most once', () => {
     server.append('orders', 0, ...range(0, 5));
     const seen: [number, number | null][] = [];
     const consumer = open<number>({ commit: 'beforeProcessing' });
+    const { 'record.dropped': dropped } = recordEvents(consumer, 'record.dropped');
     await consumer.run({
       eachMessage: async ({ message }) => {
         seen.push([message.value!, server.committed('orders', 0)]);
@@ -240,7 +261,8 @@ describe('at most once', () => {
     });
     await time.until(() => seen.length === 5);
     expect(seen).toEqual(range(0, 5).map((value) => [value, value + 1]));
-    expect(server.deadLetters).toMatchObject([{ offset: 2, attempts: 1 }]);
+    expect(dropped).toMatchObject([{ offset: 2, attempts: 1, error: { message: 'no' } }]);
+    expect(server.deadLetters).toEqual([]);
   });
 
   it('does not call the handler when the commit is fenced', async () => {

@@ -349,5 +349,18 @@ describe('a join that cannot be', () => {
     await time.advance(1_000);
     await consumer.stop();
     expect(await failure).toMatchObject({ code: 'closed' });
+    expect(server.of('leave')).toEqual([]); // nothing has reached the backbone
+  });
+
+  it('leaves no member behind when its answer was lost and it is given up', async () => {
+    const { time, server, open } = openConsumerBench();
+    server.fault = ({ act }) => (act === 'poll' ? 'lose' : undefined);
+    const consumer = open();
+    const failure = consumer.run({ eachMessage: () => {} }).catch((error: unknown) => error);
+    await time.advance(1_000);
+    expect(server.members).toHaveLength(1);
+    await consumer.stop();
+    expect(await failure).toMatchObject({ code: 'closed' });
+    expect(server.members).toEqual([]);
   });
 });

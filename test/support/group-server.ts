@@ -8,8 +8,8 @@ interface Position {
   epoch: number;
   owner: string | null;
   committed: number | null;
-  /** Since when its owner is asked to give it back, epoch ms. */
-  revokedAt: number | null;
+  /** A claim of an earlier epoch is one of an earlier tenure. */
+  epochFrom: number;
 }
 interface Member {
   readonly id: string;
@@ -67,7 +67,7 @@ export class GroupServer {
     for (const [topic, partitions] of Object.entries(topics)) {
       for (let partition = 0; partition < partitions; partition++) {
         this.#logs.set(keyOf({ topic, partition }), { start: 0, values: [] });
-        this.#positions.set(keyOf({ topic, partition }), { epoch: 0, owner: null, committed: null, revokedAt: null });
+        this.#positions.set(keyOf({ topic, partition }), { epoch: 0, owner: null, committed: null, epochFrom: 0 });
       }
     }
   }
@@ -153,42 +153,49 @@ export class GroupServer {
       const position = this.#positions.get(keyOf(entry))!;
       if (position.owner === member.id && position.epoch === entry.epoch) this.#free(position);
     }
+    const released = new Set((body.release ?? []).map(keyOf));
+    const claimed = [...(body.positions ?? []), ...(body.commit ?? [])].filter((one) => !released.has(keyOf(one)));
     const wanted = this.#assignment();
-    const assigned: object[] = [];
-    const revoked: object[] = [];
+    const assigned: (Place & { epoch: number; offset: number })[] = [];
     const records: object[] = [];
     let room = reads ? (body.maxRecords ?? 500) : 0;
     for (const [key, position] of this.#positions) {
-      const [topic, number] = key.split('/') as [string, string];
-      const place = { topic, partition: Number(number) };
-      const isWanted = wanted.get(key) === member.id;
-      if (position.owner === null && isWanted) {
-        Object.assign(position, { owner: member.id, epoch: this.#nextEpoch(position), revokedAt: null });
-        position.committed ??= body.autoOffsetReset === 'latest' ? this.#end(key) : this.#logs.get(key)!.start;
-      }
-      if (position.owner !== member.id) continue;
-      if (!isWanted) {
-        position.revokedAt ??= this.#now();
-        revoked.push({ ...place, epoch: position.epoch });
-        continue;
-      }
+      if (wanted.get(key) !== member.id || released.has(key)) continue;
+      // Who names a position is believed, as long as the plan gives it the partition: a commit finds out.
+      const named = body.positions?.find((one) => keyOf(one) === key && one.epoch >= position.epochFrom);
+      if (!named && !reads) continue;
+      if (!named && position.owner === null) this.#take(key, position, member.id, body.autoOffsetReset);
+      if (!named && position.owner !== member.id) continue;
       const log = this.#logs.get(key)!;
-      const named = body.positions?.find((one) => keyOf(one) === key && one.epoch === position.epoch);
+      const place = { ...placeOf(key), epoch: named?.epoch ?? position.epoch };
       let offset = named?.offset ?? position.committed!;
       if (offset < log.start && body.reset) offset = body.reset === 'earliest' ? log.start : this.#end(key);
-      if (offset < log.start) {
+      if (reads && offset < log.start && !body.paused?.some((one) => keyOf(one) === key)) {
         const error = { code: 'offset_out_of_range', logStartOffset: log.start };
-        assigned.push({ ...place, epoch: position.epoch, offset, error });
+        assigned.push({ ...place, offset, ...{ error } });
         continue;
       }
       if (!body.paused?.some((one) => keyOf(one) === key)) {
         for (; room > 0 && offset < this.#end(key); offset++, room--) {
-          records.push({ ...place, offset, timestamp: 1, key: null, ...valueAt(log.values[offset]), headers: [] });
+          records.push({
+            ...placeOf(key),
+            offset,
+            timestamp: 1,
+            key: null,
+            ...valueAt(log.values[offset]),
+            headers: [],
+          });
         }
       }
-      assigned.push({ ...place, epoch: position.epoch, offset });
+      assigned.push({ ...place, offset });
     }
-    return json({ memberId: member.id, assigned, revoked, commits, records, errors: [] });
+    const kept = new Set(assigned.map(keyOf));
+    const revoked = new Map(
+      claimed
+        .filter((one) => !kept.has(keyOf(one)))
+        .map(({ topic, partition, epoch }) => [keyOf({ topic, partition }), { topic, partition, epoch }]),
+    );
+    return json({ memberId: member.id, assigned, revoked: [...revoked.values()], commits, records, errors: [] });
   }
 
   #commit(id: string, entries: readonly (Place & { offset: number; epoch?: number })[]): object[] {
@@ -204,6 +211,10 @@ export class GroupServer {
 
   #deadLetter(id: string, body: Body): Response {
     const { topic = '', partition = 0, offset = 0, epoch } = body;
+    const isKept = this.deadLetters.some(
+      (letter) => keyOf(letter as Place) === keyOf({ topic, partition }) && letter.offset === offset,
+    );
+    if (this.committed(topic, partition)! > offset && !isKept) return problem(409, 'commit_regressed');
     const [outcome] = this.#commit(id, [
       { topic, partition, offset: offset + 1, ...(epoch !== undefined && { epoch }) },
     ]);
@@ -234,10 +245,18 @@ export class GroupServer {
 
   #remove(id: string): void {
     this.#members.delete(id);
-    for (const position of this.#positions.values()) if (position.owner === id) this.#free(position);
+    for (const position of this.#positions.values()) {
+      if (position.owner !== id) continue;
+      this.#free(position);
+      position.epochFrom = position.epoch;
+    }
+  }
+  #take(key: string, position: Position, owner: string, autoOffsetReset: string | undefined): void {
+    Object.assign(position, { owner, epoch: this.#nextEpoch(position) });
+    position.committed ??= autoOffsetReset === 'latest' ? this.#end(key) : this.#logs.get(key)!.start;
   }
   #free(position: Position): void {
-    Object.assign(position, { owner: null, epoch: this.#nextEpoch(position), revokedAt: null });
+    Object.assign(position, { owner: null, epoch: this.#nextEpoch(position) });
   }
   #nextEpoch({ epoch }: Position): number {
     return Math.max(epoch + 1, this.#now());
@@ -245,6 +264,11 @@ export class GroupServer {
   #end(key: string): number {
     return this.#logs.get(key)!.values.length;
   }
+}
+
+function placeOf(key: string): Place {
+  const [topic, partition] = key.split('/') as [string, string];
+  return { topic, partition: Number(partition) };
 }
 
 /** A value as an answer shows it; one that says how is taken at its word. */
