@@ -77,6 +77,7 @@ export function isSamePlan(a: Plan, b: Plan): boolean {
  *   `isCurrent`.
  *
  * @param position read strongly
+ * @param me the session that stands in the member's item now: a former one would take from its successor
  * @param isCurrent the plan was found to be the group's after the position was read
  */
 export function mayTake(
