@@ -41,8 +41,12 @@ export async function findMember(ports: Ports, name: string, memberId: string): 
   return lookClosely(ports, name, memberId, key);
 }
 
-/** Strong reads. Who is found expired is put out here and now: of a heartbeat and this, one wins. */
-async function lookClosely(ports: Ports, name: string, memberId: string, key: string): Promise<Session> {
+/**
+ * Finds a session by strong reads. Who is found expired is put out here and now: of a heartbeat and this, one wins.
+ *
+ * @throws {GroupNotFound | MemberNotFound | InstanceFenced | Throttled | Unavailable | WriteFailed}
+ */
+export async function lookClosely(ports: Ports, name: string, memberId: string, key: string): Promise<Session> {
   for (let look = 0; look < LOOKS_MAX; look++) {
     const group = await ports.groups.read(name, true);
     if (group === undefined) {

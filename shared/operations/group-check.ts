@@ -16,7 +16,7 @@ import { isSamePlan, type Plan, tenureFrom } from '../domain/plan.ts';
 import type { Topic } from '../domain/topic.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
 import type { GroupPorts } from './group-ports.ts';
-import { findTopic, forgetDeadTopic, type GroupTopics, readGroupTopics } from './group-topics.ts';
+import { fitting, forgetDeadTopic, type GroupTopics, readGroupTopics } from './group-topics.ts';
 import type { KnownPlan } from './plan-cache.ts';
 import { insisting } from './store-failed.ts';
 
@@ -119,11 +119,15 @@ async function putPlan(
 ): Promise<KnownPlan> {
   const group = { name: claimed.name, id: claimed.id };
   const candidates = eldest(live).map(({ key, sessionTimeoutMs, topics }) => ({ key, sessionTimeoutMs, topics }));
-  const inPlan = topics.map(({ name, id, partitions }) => ({ name, id, partitions }));
   let known = before;
   for (let adopted = 0; adopted < ADOPTIONS_MAX; adopted++) {
     const now = ports.clock.now();
-    const plan = assign(inPlan, candidates, known.at === 0 ? undefined : known.plan, tenureAfter(known.plan, now));
+    const plan = assign(
+      fitting(topics, known),
+      candidates,
+      known.at === 0 ? undefined : known.plan,
+      tenureAfter(known.plan, now),
+    );
     if (known.at > now - ASSIGNMENT_LIFE_MS / 2 && isSamePlan(plan, known.plan)) return known;
     const version = known.version + 1;
     if (await ports.assignments.put(claimed, version, plan, now)) return { group, version, at: now, plan };
@@ -174,30 +178,4 @@ async function forgetDead(ports: Ports, id: GroupId, { dead }: Outcome): Promise
 /** Has somebody look at the group, at once or with its next poll. @throws {WriteFailed} */
 export function markDue(ports: Pick<Ports, 'groups' | 'clock' | 'sleep' | 'random'>, group: GroupId): Promise<void> {
   return insisting(ports, () => ports.groups.markDue(group, ports.clock.now()));
-}
-
-/**
- * What of a member's topics is not as its group's plan has them: grown, deleted, made again, or named since. Copies of
- * topics judge where they agree; before they disagree the topic is read.
- *
- * @returns the topics that exist, by name, and whether a check has something to do
- * @throws {Throttled | Unavailable}
- */
-export async function compareTopics(
-  ports: Pick<Ports, 'topics'>,
-  names: readonly string[],
-  { plan }: KnownPlan,
-): Promise<{ readonly topics: ReadonlyMap<string, Topic>; readonly differ: boolean }> {
-  const planned = new Map(plan.topics.map((topic) => [topic.name, topic]));
-  const topics = new Map<string, Topic>();
-  const differs = await actOnAll(names, async (name) => {
-    const wanted = planned.get(name);
-    const isAsPlanned = (topic: Topic | undefined) =>
-      topic?.id === wanted?.id && topic?.partitions === wanted?.partitions;
-    let topic = await findTopic(ports.topics, name);
-    if (topic !== undefined && !isAsPlanned(topic)) topic = await findTopic(ports.topics, name, true);
-    if (topic !== undefined) topics.set(name, topic);
-    return !isAsPlanned(topic);
-  });
-  return { topics, differ: differs.includes(true) };
 }

@@ -1,22 +1,22 @@
-import { TopicNotFound } from '../domain/errors.ts';
 import { GroupNotFound } from '../domain/group-errors.ts';
 import { JOINS_GATHERED_MS } from '../domain/limits.ts';
 import { sharesOf } from '../domain/plan.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Session } from './find-member.ts';
-import { checkGroup, compareTopics, markDue, refuseSurplus } from './group-check.ts';
+import { checkGroup, markDue, refuseSurplus } from './group-check.ts';
 import type { GroupPorts } from './group-ports.ts';
-import type { NamedPartition, OwnedPartition, Report, TopicError } from './group-requests.ts';
+import type { TopicError } from './group-requests.ts';
+import { compareTopics, topicErrors } from './group-topics.ts';
 import type { KnownPlan } from './plan-cache.ts';
 import { passingError } from './store-failed.ts';
-import type { Held, LiveShare } from './take-positions.ts';
+import type { LiveShare } from './take-positions.ts';
 
 /** What a member is to have, by the plan as it is known now. */
 export interface Standing {
   readonly known: KnownPlan;
   /** By topic and partition; of topics that exist. */
   readonly shares: readonly LiveShare[];
-  /** Topics that the member named and that do not exist. */
+  /** Topics that the member named and that do not exist, or have no room in the group. */
   readonly errors: readonly TopicError[];
   readonly topics: ReadonlyMap<string, Topic>;
 }
@@ -28,21 +28,30 @@ export interface Standing {
 export async function standingOf(ports: GroupPorts, session: Session, known: KnownPlan): Promise<Standing> {
   const { group, member, hasChanged } = session;
   const { topics, differ } = await compareTopics(ports, member.topics, known);
-  const now = ports.clock.now();
   if (differ) await markDue(ports, group);
   // What others did to it, joining mostly, waits until that many come together.
+  const now = ports.clock.now();
   const isDue = differ || hasChanged || (group.checkAt <= now && known.at + JOINS_GATHERED_MS <= now);
-  const checked = isDue ? await checkNow(ports, session, known) : known;
-  const errors = member.topics
-    .filter((name) => !topics.has(name))
-    .map((topic) => ({ topic, error: new TopicNotFound(topic) }))
-    .toSorted(byPartition);
+  const isNamed = known.plan.members.some(({ key }) => key === member.key);
+  const checked = isDue || !isNamed ? await checkNow(ports, session, known, !isNamed) : known;
+  const errors = topicErrors(member.topics, topics, checked);
   return { known: checked, shares: liveShares(checked, member.key, topics), errors, topics };
 }
 
-async function checkNow(ports: GroupPorts, { group, member }: Session, known: KnownPlan): Promise<KnownPlan> {
+/** @param isLost no plan names the member that the caller knows of: the mark that its join made may be lost */
+async function checkNow(
+  ports: GroupPorts,
+  { group, member }: Session,
+  known: KnownPlan,
+  isLost: boolean,
+): Promise<KnownPlan> {
   try {
-    const checked = await checkGroup(ports, group);
+    let checked = await checkGroup(ports, group);
+    const isBusy = checked !== undefined && checked.group.busyUntil > ports.clock.now();
+    if (isLost && !isBusy && !checked?.known.plan.members.some(({ key }) => key === member.key)) {
+      await markDue(ports, group);
+      checked = await checkGroup(ports, group);
+    }
     if (checked === undefined) throw new GroupNotFound(group.name);
     await refuseSurplus(ports, checked, member);
     return checked.known;
@@ -60,56 +69,10 @@ export function liveShares({ plan }: KnownPlan, memberKey: string, topics: Reado
   });
 }
 
-/** What a member says it owns, by partition; without an offset where it only committed there. */
-export class Claims {
-  readonly #claims = new Map<string, OwnedPartition & { readonly offset?: number }>();
-  readonly #released: ReadonlySet<string>;
-
-  constructor({ positions, commit, release }: Report) {
-    this.#released = new Set(release.map(textOf));
-    for (const { topic, partition, epoch } of commit) this.#add({ topic, partition, epoch });
-    for (const position of positions) this.#add(position);
-  }
-
-  #add(claim: OwnedPartition & { readonly offset?: number }): void {
-    if (!this.#released.has(textOf(claim))) this.#claims.set(textOf(claim), claim);
-  }
-
-  /** It has these now. */
-  hold(held: readonly Held[]): void {
-    for (const { topic, partition, epoch, offset } of held) this.#add({ topic: topic.name, partition, epoch, offset });
-  }
-
-  isReleased(partition: NamedPartition): boolean {
-    return this.#released.has(textOf(partition));
-  }
-
-  /** Where it goes on in a partition that it is to have. An epoch of an earlier tenure is not believed. */
-  believed(share: LiveShare): Held | undefined {
-    const { of: topic, partition, epochFrom } = share;
-    const claim = this.#claims.get(textOf(share));
-    if (claim?.offset === undefined || claim.epoch < epochFrom) return undefined;
-    return { topic, partition, epoch: claim.epoch, offset: claim.offset };
-  }
-
-  /** What it is to give back: all that it claims and does not hold any more. */
-  revoked(held: readonly Held[]): OwnedPartition[] {
-    const kept = new Set(held.map(({ topic, partition }) => textOf({ topic: topic.name, partition })));
-    return [...this.#claims.values()]
-      .filter((claim) => !kept.has(textOf(claim)))
-      .map(({ topic, partition, epoch }) => ({ topic, partition, epoch }))
-      .toSorted(byPartition);
-  }
-}
-
 export function byPartition(
   a: { topic: string; partition?: number },
   b: { topic: string; partition?: number },
 ): number {
   if (a.topic !== b.topic) return a.topic < b.topic ? -1 : 1;
   return (a.partition ?? -1) - (b.partition ?? -1);
-}
-
-function textOf({ topic, partition }: NamedPartition): string {
-  return `${topic}#${partition}`;
 }

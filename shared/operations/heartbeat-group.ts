@@ -3,7 +3,8 @@ import { commitPositions } from './commit-positions.ts';
 import { renewSession, type Session } from './find-member.ts';
 import type { GroupPorts } from './group-ports.ts';
 import type { HeartbeatRequest, Told } from './group-requests.ts';
-import { Claims, type Standing, standingOf } from './group-standing.ts';
+import { type Standing, standingOf } from './group-standing.ts';
+import { Claims } from './member-claims.ts';
 import { storeFailed } from './store-failed.ts';
 import type { Held } from './take-positions.ts';
 
@@ -20,11 +21,11 @@ export async function heartbeatGroup(ports: GroupPorts, request: HeartbeatReques
     const known = await ports.plans.of(ports, session.group);
     const commits = await commitPositions(ports, { group: session.group, memberId, known }, request, deadline);
     const standing = await standingOf(ports, session, known);
-    const claims = new Claims(request);
+    const claims = new Claims(request, commits);
     const held =
       request.positions.length === 0
         ? await storedAsOwned(ports, session, standing, claims)
-        : standing.shares.map((share) => claims.believed(share)).filter((one) => one !== undefined);
+        : claims.held(standing.shares);
     return {
       memberId,
       assigned: held.map(({ topic, ...rest }) => ({ ...rest, topic: topic.name })),

@@ -1,15 +1,15 @@
-import { GroupNotFound, NoCommittedOffset } from '../domain/group-errors.ts';
+import { NoCommittedOffset } from '../domain/group-errors.ts';
 import { commitPositions } from './commit-positions.ts';
 import { renewSession, type Session } from './find-member.ts';
 import { markDue } from './group-check.ts';
 import type { GroupPorts } from './group-ports.ts';
-import type { GroupSink, PartSink, PollRequest, PollResult, TopicError } from './group-requests.ts';
-import { byPartition, Claims, liveShares, type Standing, standingOf } from './group-standing.ts';
+import type { GroupSink, PartSink, PollRequest, PollResult } from './group-requests.ts';
+import { byPartition, standingOf } from './group-standing.ts';
 import { joinGroup } from './join-group.ts';
-import type { KnownPlan } from './plan-cache.ts';
+import { Claims } from './member-claims.ts';
+import { ownPartitions } from './own-partitions.ts';
 import { readGroup } from './read-group.ts';
 import { storeFailed } from './store-failed.ts';
-import { type Held, takePositions } from './take-positions.ts';
 
 /** Pauses between looks while waiting, as a fetch makes them: each look costs half a unit a partition. */
 const PAUSE_MS_MIN = 50;
@@ -38,11 +38,13 @@ async function poll(ports: GroupPorts, request: PollRequest, sink: GroupSink): P
   let session: Session = joined ?? (await renewSession(ports, request.group, givenId!, request));
   let known = joined?.known ?? (await ports.plans.of(ports, session.group));
   const { memberId } = session.member;
+  const takes = { autoOffsetReset: request.autoOffsetReset, deadline: request.deadline };
   const commits = await commitPositions(ports, { group: session.group, memberId, known }, request, request.deadline);
-  const claims = new Claims(request);
+  const claims = new Claims(request, commits);
+  let isFresh = joined !== undefined;
   for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {
     const standing = await standingOf(ports, session, known);
-    const owned = await own(ports, session, standing, claims, request).catch((error: unknown) =>
+    const owned = await ownPartitions(ports, session, standing, claims, takes, isFresh).catch((error: unknown) =>
       joined === undefined ? Promise.reject(error) : undoJoin(ports, session, error),
     );
     const { assigned, errors, turn, count } = await readGroup(ports, owned.held, request, sink);
@@ -55,45 +57,16 @@ async function poll(ports: GroupPorts, request: PollRequest, sink: GroupSink): P
       errors: [...standing.errors, ...owned.errors, ...errors].toSorted(byPartition),
       ...(turn === undefined ? {} : { turn }),
     };
-    const isNews = count > 0 || revoked.length > 0 || told.errors.length > 0 || commits.some(({ error }) => error);
+    // What is wrong with a topic or a partition may stay so: it is told, and not hurried.
+    const isNews = count > 0 || revoked.length > 0 || commits.some(({ error }) => error);
     const remainingMs = waitUntil - ports.clock.now();
     if (isNews || remainingMs <= 0) return told;
     claims.hold(assigned);
+    isFresh = false;
     await ports.sleep(Math.min(pauseMs, remainingMs));
     session = await renewSession(ports, request.group, memberId);
     known = await ports.plans.of(ports, session.group);
   }
-}
-
-interface Owned {
-  /** By topic and partition. */
-  readonly held: readonly Held[];
-  readonly errors: readonly TopicError[];
-}
-
-/** What the member says it holds and is to have, and what it takes now. */
-async function own(
-  ports: GroupPorts,
-  { group, member }: Session,
-  standing: Standing,
-  claims: Claims,
-  { autoOffsetReset, deadline }: PollRequest,
-): Promise<Owned> {
-  const attempt = async (known: KnownPlan, shares: Standing['shares'], isCurrent: boolean) => {
-    const believed = shares.map((share) => claims.believed(share));
-    const free = shares.filter((share, i) => believed[i] === undefined && !claims.isReleased(share));
-    const taker = { group, member, plan: known.plan, isCurrent, autoOffsetReset, deadline };
-    const taken = await takePositions(ports, taker, free);
-    const held = [...believed.filter((one) => one !== undefined), ...taken.held];
-    return { ...taken, held: held.toSorted((a, b) => byPartition(named(a), named(b))) };
-  };
-  const first = await attempt(standing.known, standing.shares, false);
-  if (!first.isStale) return first;
-  const current = await ports.groups.read(group.name, true);
-  if (current?.id !== group.id) throw new GroupNotFound(group.name);
-  const known = await ports.plans.of(ports, current);
-  const shares = liveShares(known, member.key, standing.topics);
-  return attempt(known, shares, known.version === standing.known.version);
 }
 
 /** Who joined with a call that is refused is no member. */
@@ -103,10 +76,6 @@ async function undoJoin(ports: GroupPorts, { group, member }: Session, error: un
     await markDue(ports, group);
   }
   throw error;
-}
-
-function named({ topic, partition }: Held) {
-  return { topic: topic.name, partition };
 }
 
 /** A poll that waits looks again at partitions whose parts it has opened already, and that are still empty. */

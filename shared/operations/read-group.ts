@@ -6,6 +6,7 @@ import type { Assigned, GroupSink, PartSink, Reading, Room, TopicError } from '.
 import { lookAtPartition, mayHaveMore } from './partition-look.ts';
 import { passingError } from './store-failed.ts';
 import type { Held } from './take-positions.ts';
+import { mixed, TURN_MS } from './turns.ts';
 
 export interface GroupRead {
   /** Every partition held, where it goes on now, by topic and partition. */
@@ -18,9 +19,6 @@ export interface GroupRead {
 }
 
 type Request = Pick<Reading, 'paused' | 'reset' | 'turn'> & { readonly deadline: number };
-
-/** How long a poll that does not say whose turn it is finds the same partitions in turn. */
-const TURN_MS = 1_000;
 
 /** One partition while it is read. */
 interface Reader {
@@ -48,7 +46,7 @@ export async function readGroup(
 ): Promise<GroupRead> {
   const paused = new Set(request.paused.map(({ topic, partition }) => `${topic}#${partition}`));
   const awake = held.filter(({ topic, partition }) => !paused.has(`${topic.name}#${partition}`));
-  const { chosen, turn } = inTurn(awake, request.turn ?? turnOf(ports.clock.now()));
+  const { chosen, turn } = inTurn(awake, request.turn ?? mixed(Math.floor(ports.clock.now() / TURN_MS)));
   const readers = chosen.map((one): Reader => ({ held: one, position: one.offset, hasMore: true }));
   await readShares(ports, readers, request, sink);
   const errors = readers.filter(({ error }) => error !== undefined && !(error instanceof OffsetOutOfRange));
@@ -65,11 +63,6 @@ export async function readGroup(
 function assignedOf(one: Held, reader: Reader | undefined): Held & Pick<Assigned, 'error'> {
   const offset = reader?.position ?? one.offset;
   return reader?.error instanceof OffsetOutOfRange ? { ...one, offset, error: reader.error } : { ...one, offset };
-}
-
-/** A time without a turn of its own: mixed, so that no rhythm of polls meets the same partitions every time. */
-function turnOf(now: number): number {
-  return Math.imul(Math.floor(now / TURN_MS), 0x9e3779b1) >>> 8;
 }
 
 function inTurn(held: readonly Held[], turn: number): { readonly chosen: readonly Held[]; readonly turn?: number } {

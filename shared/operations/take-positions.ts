@@ -10,6 +10,7 @@ import type { GroupPorts } from './group-ports.ts';
 import type { Reading, TopicError } from './group-requests.ts';
 import { findBounds } from './partition-bounds.ts';
 import { passingError } from './store-failed.ts';
+import { mixed, TURN_MS } from './turns.ts';
 
 /** A partition that a member owns, and where it goes on. */
 export interface Held {
@@ -46,20 +47,32 @@ const TRIES_MAX = 3;
 /** A share with its topic as it is now. */
 export type LiveShare = Share & { readonly of: Topic };
 
+/** One that is to be taken, with what the member says of it: perhaps it had it before. */
+export type Wanted = LiveShare & { readonly echo: { readonly epoch: number; readonly offset?: number } | undefined };
+
 /**
- * Takes the partitions that a plan gives to a member and that are free, at most `POLL_PARTITIONS_MAX` of them, always
- * the first: so a call that is repeated finds the same ones. One write unit each; two where it is the group's first.
+ * Takes the partitions that a plan gives to a member and that are free, at most `POLL_PARTITIONS_MAX` of them, the
+ * first of them, so that a call that is repeated finds the same ones. One write unit each; two where it is the group's first.
  *
  * @throws {NoCommittedOffset | GroupNotFound | Throttled | Unavailable} some may be taken; they are found so
  */
-export async function takePositions(ports: GroupPorts, taker: Taker, shares: readonly LiveShare[]): Promise<Taken> {
+export async function takePositions(ports: GroupPorts, taker: Taker, wanted: readonly Wanted[]): Promise<Taken> {
   const taking = new Taking(ports, taker);
-  for (let from = 0; from < Math.min(shares.length, LOOKS_MAX) && taking.held.length < POLL_PARTITIONS_MAX; ) {
+  const shares = inTurn(wanted, ports.clock.now());
+  for (let from = 0; from < shares.length && taking.held.length < POLL_PARTITIONS_MAX; ) {
     const next = shares.slice(from, from + POLL_PARTITIONS_MAX - taking.held.length);
     from += next.length;
     await taking.all(next);
   }
   return taking;
+}
+
+/** Where there are more than one call looks at, those in front may be waited for: each second others are. */
+function inTurn(wanted: readonly Wanted[], now: number): readonly Wanted[] {
+  if (wanted.length <= LOOKS_MAX) return wanted;
+  const first =
+    Math.floor((mixed(Math.floor(now / TURN_MS)) % wanted.length) / POLL_PARTITIONS_MAX) * POLL_PARTITIONS_MAX;
+  return [...wanted.slice(first), ...wanted.slice(0, first)].slice(0, LOOKS_MAX);
 }
 
 /** One call's takes. */
@@ -76,10 +89,10 @@ class Taking implements Taken {
     this.#taker = taker;
   }
 
-  async all(shares: readonly LiveShare[]): Promise<void> {
+  async all(shares: readonly Wanted[]): Promise<void> {
     let left = shares;
     for (let tries = 0; tries < TRIES_MAX && left.length > 0; tries++) {
-      const starts: (Start & { readonly share: LiveShare })[] = [];
+      const starts: (Start & { readonly share: Wanted })[] = [];
       const changed = await this.#each(left, async (share) => {
         const start = await this.#take(share);
         if (start === 'again') return true;
@@ -91,7 +104,7 @@ class Taking implements Taken {
   }
 
   /** What passes with one partition spoils no other. */
-  async #each(shares: readonly LiveShare[], act: (share: LiveShare) => Promise<boolean>): Promise<boolean[]> {
+  async #each(shares: readonly Wanted[], act: (share: Wanted) => Promise<boolean>): Promise<boolean[]> {
     return actOnAll(shares, async (share) => {
       try {
         return await act(share);
@@ -104,7 +117,7 @@ class Taking implements Taken {
   }
 
   /** @returns what to create where there is nothing; 'again': somebody else was faster */
-  async #take(share: LiveShare): Promise<Start | 'again' | undefined> {
+  async #take(share: Wanted): Promise<Start | 'again' | undefined> {
     const { group, member, plan, isCurrent } = this.#taker;
     const { topicId, of: topic, partition } = share;
     const { positions, proven, clock } = this.#ports;
@@ -118,9 +131,11 @@ class Taking implements Taken {
     if (position === undefined) {
       return { topicId, partition, epoch, committed: await this.#startOf(topic, partition), owner: member.memberId };
     }
-    const { committed: offset } = position;
-    proven.note(id, offset);
-    if (verdict === 'mine') this.held.push({ topic, partition, epoch: position.epoch, offset });
+    proven.note(id, position.committed);
+    // Its own of an earlier tenure, and nobody else's since: it goes on where it was.
+    const isEchoed = position.owner === member.memberId && share.echo?.epoch === position.epoch;
+    const offset = (isEchoed ? share.echo?.offset : undefined) ?? position.committed;
+    if (verdict === 'mine') this.held.push({ topic, partition, epoch: position.epoch, offset: position.committed });
     else if (await positions.take(id, position, member.memberId, epoch)) {
       this.held.push({ topic, partition, epoch, offset });
     } else return 'again';
@@ -128,7 +143,7 @@ class Taking implements Taken {
   }
 
   /** @returns the shares of those that somebody made meanwhile */
-  async #create(starts: readonly (Start & { readonly share: LiveShare })[]): Promise<LiveShare[]> {
+  async #create(starts: readonly (Start & { readonly share: Wanted })[]): Promise<Wanted[]> {
     if (starts.length === 0) return [];
     try {
       const made = await createPositions(
