@@ -204,9 +204,9 @@ export class Groups {
     return isDone || (anyUnanswered && (await this.#isDeleted(id)));
   }
 
-  /** Groups that are being purged, by id. @throws {Throttled | Unavailable} */
+  /** Groups that are being purged, by id; as they were a moment ago, perhaps. @throws {Throttled | Unavailable} */
   async listDeleted(limit: number): Promise<readonly DeletedGroup[]> {
-    const query = { pk: DELETED_GROUPS, limit, read: toDeleted };
+    const query = { pk: DELETED_GROUPS, limit, weak: true, read: toDeleted };
     return (await queryPage(this.#dynamodb, this.#table, query)).items;
   }
 

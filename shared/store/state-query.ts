@@ -13,19 +13,21 @@ export interface StateQuery<T> {
   readonly limit?: number;
   /** Sort key of the last item of the page before. */
   readonly after?: string;
+  /** As some replica has it: half the units. */
+  readonly weak?: boolean;
   read(item: Item): T;
 }
 
-/** One page, strongly consistent. @throws {Throttled | Unavailable} */
+/** One page, strongly consistent unless it may be weak. @throws {Throttled | Unavailable} */
 export async function queryPage<T>(dynamodb: DynamoDB, table: string, query: StateQuery<T>): Promise<Page<T>> {
-  const { pk, prefix, limit, after, read } = query;
+  const { pk, prefix, limit, after, weak = false, read } = query;
   const command = new QueryCommand({
     TableName: table,
     KeyConditionExpression: `pk = :pk${prefix === undefined ? '' : ' AND begins_with(sk, :prefix)'}`,
     ExpressionAttributeValues: { ':pk': { S: pk }, ...(prefix === undefined ? {} : { ':prefix': { S: prefix } }) },
     ...(after === undefined ? {} : { ExclusiveStartKey: { pk: { S: pk }, sk: { S: after } } }),
     ...(limit === undefined ? {} : { Limit: limit }),
-    ConsistentRead: true,
+    ConsistentRead: !weak,
   });
   const { Items, LastEvaluatedKey } = await readOutcome(dynamodb.send(command));
   const next = LastEvaluatedKey?.sk?.S;
