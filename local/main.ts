@@ -64,13 +64,14 @@ export async function start(options: Options, command: string): Promise<void> {
     const readable = readableLogLine(line);
     if (readable) terminal.print(readable);
   });
-  terminal.print(greeting(server.url, options.data));
   onStopSignal(async () => {
     terminal.print('Stopping …');
     status.close();
     await server.close(DRAIN_MS);
     terminal.print('Stopped.');
   });
+  // Last: whoever reads it may send the signal at once.
+  terminal.print(greeting(server.url, options.data));
 }
 
 function refusalOf(error: unknown, { port, data }: Options, command: string): unknown {

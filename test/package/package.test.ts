@@ -73,7 +73,7 @@ describe('the package', () => {
   });
 
   it("runs the README's test, which brings a backbone of its own", async () => {
-    const ran = await project.run(process.execPath, ['--test', join('out', 'orders.test.js')]);
+    const ran = await project.run(process.execPath, ['--test', '--test-reporter=tap', join('out', 'orders.test.js')]);
     expect(ran).toMatchObject({ code: 0, out: expect.stringMatching(/^# pass 1$/m) });
   });
 
