@@ -30,11 +30,9 @@ export async function commitOffsets(ports: Ports, request: CommitsRequest, deadl
   const { group: name, memberId, offsets } = request;
   const isForeign = offsets.some(({ epoch }) => epoch === undefined);
   if (isForeign) await refuseUnknown(ports, offsets);
-  try {
-    const group = isForeign ? await findOrMakeGroup(ports, name) : await ports.groups.read(name, true);
-    if (group === undefined) throw new GroupNotFound(name);
+  const commitAll = async (group: GroupId) => {
     const made = isForeign ? await makeMissing(ports, group, offsets, deadline) : new Set();
-    return await actOnAll(offsets, (entry) =>
+    return actOnAll(offsets, (entry) =>
       outcomeOf(entry, async () => {
         if (made.has(entry)) return;
         const topic = await topicOf(ports.topics, entry);
@@ -44,6 +42,16 @@ export async function commitOffsets(ports: Ports, request: CommitsRequest, deadl
         return commitOwned(ports, { group, topic, by, entry, deadline });
       }),
     );
+  };
+  try {
+    if (isForeign) return await commitAll(await findOrMakeGroup(ports, name));
+    const copy = await ports.groups.read(name, false);
+    const outcomes = copy && (await commitAll(copy));
+    if (outcomes?.every(({ error }) => error?.code !== 'fenced')) return outcomes;
+    // What a copy would refuse is judged by the group itself: it may be another incarnation.
+    const group = await ports.groups.read(name, true);
+    if (group === undefined) throw new GroupNotFound(name);
+    return outcomes !== undefined && group.id === copy?.id ? outcomes : await commitAll(group);
   } catch (error) {
     storeFailed(error);
   }

@@ -1,7 +1,8 @@
 import { OffsetOutOfRange, TopicNotFound } from '../domain/errors.ts';
 import type { PartitionId, Topic } from '../domain/topic.ts';
+import type { GroupPorts } from './group-ports.ts';
 import { findBounds } from './partition-bounds.ts';
-import { type HeadView, SLOTS_PER_QUERY_MAX, Walk, type WalkPorts } from './walk.ts';
+import { type HeadView, SLOTS_PER_QUERY_MAX, Walk } from './walk.ts';
 
 /** Partitions that one container remembers at most. */
 const PARTITIONS_MAX = 10_000;
@@ -53,13 +54,14 @@ export class ProvenOffsets {
 
 /**
  * Judges whether an offset may be committed: from the log start up to the high watermark (G3). Free where this container
- * has read so far itself; else one read, where the offset is not past `settled`; else a walk, which moves `settled`.
+ * has read so far itself; else half a read unit, where the offset is not past `settled`, which only grows, so that an old
+ * copy proves as much; else a walk, which moves `settled`.
  *
  * @param deadline epoch ms
  * @throws {OffsetOutOfRange | TopicNotFound | Throttled | Unavailable}
  */
 export async function judgeOffset(
-  ports: WalkPorts & { readonly proven: ProvenOffsets },
+  ports: Pick<GroupPorts, 'heads' | 'log' | 'clock' | 'observe' | 'proven'>,
   topic: Topic,
   partition: number,
   offset: number,
@@ -67,10 +69,12 @@ export async function judgeOffset(
 ): Promise<void> {
   const id = { topicId: topic.id, partition };
   if (isProven(ports.proven.of(id), offset)) return;
+  const copy = await ports.heads.read(id, false);
+  if (copy !== undefined) ports.proven.noteHead(id, copy);
+  if (isProven(ports.proven.of(id), offset)) return;
   const head = await ports.heads.read(id);
   if (head === undefined) throw new TopicNotFound(topic.name);
   ports.proven.noteHead(id, head);
-  if (isProven(ports.proven.of(id), offset)) return;
   if (offset >= head.logStart && offset <= head.next) {
     const walk = new Walk(ports, topic, partition, { from: head.settled, head });
     const options = { limit: SLOTS_PER_QUERY_MAX, outline: true, deadline, isFull: () => walk.position >= offset };

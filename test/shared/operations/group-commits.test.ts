@@ -116,18 +116,18 @@ describe('a member’s commit', () => {
     ]);
   });
 
-  it('costs no read where the container has read so far itself, one where the offset is settled, a walk else', async () => {
+  it('costs no read where the container has read so far itself, half a unit where the offset is settled, a walk else', async () => {
     const readsOf = async (by: GroupHost, offset: number) => {
       by.faults.calls.length = 0;
       await commits(by, { memberId: member.memberId!, offsets: [entry(offset, epoch)] });
-      return by.faults.calls.filter((call) => call === 'Query' || call === 'GetItem').length;
+      return by.faults.calls.filter((call) => call === 'Query' || call === 'GetItem').join(' ');
     };
-    const around = 2; // the group, and where it is not known yet the topic
-    expect(await readsOf(host, 1)).toBe(around - 1);
+    const [group, topic, head] = ['GetItem', 'GetItem', 'GetItem'];
+    expect(await readsOf(host, 1)).toBe(group);
     const other = bench.host();
-    expect(await readsOf(other, 2)).toBeGreaterThan(around + 1);
-    expect(await readsOf(other, 3)).toBe(around - 1);
-    expect(await readsOf(bench.host(), 4)).toBe(around + 1); // the walk moved `settled`
+    expect(await readsOf(other, 2)).toContain('Query');
+    expect(await readsOf(other, 3)).toBe(group);
+    expect(await readsOf(bench.host(), 4)).toBe([group, topic, head].join(' ')); // the walk moved `settled`
   });
 });
 
