@@ -8,6 +8,8 @@ interface Position {
   epoch: number;
   owner: string | null;
   committed: number | null;
+  /** Since when another is to have it than who owns it, epoch ms. */
+  movedAt: number | null;
   /** A claim of an earlier epoch is one of an earlier tenure. */
   epochFrom: number;
 }
@@ -38,6 +40,8 @@ interface Body {
   readonly waitMs?: number;
 }
 
+const HAND_OVER_MS = 30_000;
+
 export interface GroupCall {
   readonly act: string;
   readonly at: number;
@@ -67,7 +71,13 @@ export class GroupServer {
     for (const [topic, partitions] of Object.entries(topics)) {
       for (let partition = 0; partition < partitions; partition++) {
         this.#logs.set(keyOf({ topic, partition }), { start: 0, values: [] });
-        this.#positions.set(keyOf({ topic, partition }), { epoch: 0, owner: null, committed: null, epochFrom: 0 });
+        this.#positions.set(keyOf({ topic, partition }), {
+          epoch: 0,
+          owner: null,
+          committed: null,
+          movedAt: null,
+          epochFrom: 0,
+        });
       }
     }
   }
@@ -159,6 +169,7 @@ export class GroupServer {
     const assigned: (Place & { epoch: number; offset: number })[] = [];
     const records: object[] = [];
     let room = reads ? (body.maxRecords ?? 500) : 0;
+    this.#takeFromWhoeverKeeps(wanted);
     for (const [key, position] of this.#positions) {
       if (wanted.get(key) !== member.id || released.has(key)) continue;
       // Who names a position is believed, as long as the plan gives it the partition: a commit finds out.
@@ -241,6 +252,15 @@ export class GroupServer {
       if (!wanted.has(key) && least !== undefined) give(key, least);
     }
     return wanted;
+  }
+
+  /** Who does not give back what others are to have loses it after a session. */
+  #takeFromWhoeverKeeps(wanted: ReadonlyMap<string, string>): void {
+    for (const [key, position] of this.#positions) {
+      if (position.owner === null || position.owner === wanted.get(key)) position.movedAt = null;
+      else position.movedAt ??= this.#now();
+      if (position.movedAt !== null && this.#now() - position.movedAt > HAND_OVER_MS) this.#free(position);
+    }
   }
 
   #remove(id: string): void {
