@@ -10,9 +10,9 @@ import { median, type Progress, type Section, tableOf } from './section.ts';
 const PARTITIONS = [1, 8];
 const ROUNDS = 3;
 const SINGLE_MS = 1_000;
-/** Events that are handed over at once, each in a call of its own: four times what the buffer holds. */
+/** Events that are handed over at once, each in a call of its own: several times what the buffer holds. */
 const EVENTS = 8_000;
-const BUFFER_BYTES = 2 * 1024 * 1024;
+const BUFFER_BYTES = 4 * 1024 * 1024;
 const RATIO_TARGET = 10;
 
 interface Row {

@@ -55,7 +55,9 @@ function bearer(apiKey: string | (() => string | Promise<string>), endpoint: URL
 function sigV4({ region, credentials }: IamAuth, endpoint: URL, now: () => number): Signer {
   const signedRegion = region ?? regionOf(endpoint.hostname) ?? process.env.AWS_REGION;
   if (!signedRegion) {
-    throw new InvalidOptions(`The region of ${endpoint.hostname} is not in its name: give auth: { iam: { region } }`);
+    throw new InvalidOptions(
+      `The region of ${endpoint.hostname} is not in its name: give auth: { iam: { region } }, or 'none' or { apiKey }`,
+    );
   }
   let signer: Promise<(request: Unsigned) => Promise<Record<string, string>>> | undefined;
   const open = async () => {

@@ -90,7 +90,6 @@ function valid<Output>(result: SchemaResult<Output>): Output {
   ]);
 }
 
-const ENCODER = new TextEncoder();
 const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function encodeJson(value: unknown): Uint8Array {
@@ -103,7 +102,7 @@ function encodeJson(value: unknown): Uint8Array {
   if (text === undefined) throw new ValidationError(`A value must be one that JSON has, not ${typeOf(value)}`);
   if (text === 'null')
     throw new ValidationError('The value would become the JSON text null; send null for a tombstone');
-  const encoded = ENCODER.encode(text);
+  const encoded = Buffer.from(text);
   // Well-formed text is written as it is: an escape of a surrogate is of half a pair.
   if (text.includes('\\ud') && hasLoneSurrogateEscape(encoded)) throw halfPair('value');
   return encoded;
@@ -122,7 +121,7 @@ function decodeJson(encoded: Uint8Array): unknown {
 export function encodeUtf8(text: string, what = 'value'): Uint8Array {
   if (typeof text !== 'string') throw new ValidationError(`A ${what} must be a string here, not ${typeOf(text)}`);
   if (hasLoneSurrogate(text)) throw halfPair(what);
-  return ENCODER.encode(text);
+  return Buffer.from(text);
 }
 
 function decodeUtf8(encoded: Uint8Array): string {

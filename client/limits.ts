@@ -28,8 +28,9 @@ export const RECORD_FRAME_BYTES = 40;
 export const HEADER_FRAME_BYTES = 10;
 /** Records that wait or are on their way; beyond this `send` waits. Kafka: `buffer.memory`. */
 export const BUFFER_BYTES_DEFAULT = 32 * 1024 * 1024;
-/** What a buffered record takes in memory beside its bytes: objects and places in lists. */
-export const RECORD_OVERHEAD_BYTES = 256;
+/** What a buffered record takes in memory beside its bytes, and each call beside its records: objects and promises. Measured. */
+export const RECORD_OVERHEAD_BYTES = 512;
+export const CALL_OVERHEAD_BYTES = 1_536;
 /** From `send` to its answer, waiting and retries included. Kafka: `delivery.timeout.ms`. */
 export const DELIVERY_TIMEOUT_MS_DEFAULT = 120_000;
 /** Repeats are known as such only while the backbone keeps the key: half of the shortest retention, and a margin. */

@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts';
 import { Closed, DeliveryTimeout, VertebraError } from './errors.ts';
-import { RECORD_OVERHEAD_BYTES } from './limits.ts';
+import { CALL_OVERHEAD_BYTES, RECORD_OVERHEAD_BYTES } from './limits.ts';
 import { type Budget, Turnstile } from './producer-buffer.ts';
 import type { ProducerSettings } from './producer-options.ts';
 import { type EncodedRecord, encodeMessage } from './producer-record.ts';
@@ -79,10 +79,10 @@ export class Intake<T> {
         if (encoded.partition !== undefined) {
           await this.#topicOf(tally, index).check(encoded.partition, this.#leftMs(until), signal);
         }
-        if (kept.length === index && budget.tryTake(bytesOf(encoded))) kept.push(encoded);
+        if (kept.length === index && budget.tryTake(bytesOf(encoded, tally))) kept.push(encoded);
       }
     } catch (error) {
-      for (const encoded of kept) budget.release(bytesOf(encoded));
+      for (const encoded of kept) budget.release(bytesOf(encoded, tally));
       throw error;
     }
     return kept;
@@ -93,9 +93,9 @@ export class Intake<T> {
     try {
       if (tally.isSettled(index)) return;
       const encoded = await this.#inTime(Promise.resolve(this.#encode(tally, index)), until, signal);
-      if (!budget.tryTake(bytesOf(encoded))) {
+      if (!budget.tryTake(bytesOf(encoded, tally))) {
         onFull();
-        await budget.take(bytesOf(encoded), this.#leftMs(until), connection.surroundings, signal);
+        await budget.take(bytesOf(encoded, tally), this.#leftMs(until), connection.surroundings, signal);
       }
       this.#handOver(tally, index, encoded, until);
     } catch (error) {
@@ -105,7 +105,7 @@ export class Intake<T> {
 
   /** Gives a record, for which room is taken, to its lane. */
   #handOver(tally: Tally<T>, index: number, encoded: EncodedRecord, until: number): void {
-    const bytes = bytesOf(encoded);
+    const bytes = bytesOf(encoded, tally);
     try {
       if (tally.isSettled(index)) {
         this.#ports.budget.release(bytes);
@@ -146,4 +146,7 @@ export class Intake<T> {
   }
 }
 
-const bytesOf = ({ frameBytes }: EncodedRecord) => frameBytes + RECORD_OVERHEAD_BYTES;
+/** What a record takes of the buffer: its own bytes, and its share in those of its call. */
+function bytesOf<T>({ frameBytes }: EncodedRecord, { entries }: Tally<T>): number {
+  return frameBytes + RECORD_OVERHEAD_BYTES + Math.ceil(CALL_OVERHEAD_BYTES / entries.length);
+}

@@ -6,7 +6,7 @@ export class Tally<T> {
   readonly results: DeliveryResult[];
   /** Resolves when all is known. */
   readonly done: Promise<readonly DeliveryResult[]>;
-  readonly #taken: Set<number> = new Set();
+  readonly #taken: boolean[] = [];
   #open: number;
   #finish: (results: readonly DeliveryResult[]) => void = () => {};
 
@@ -31,21 +31,20 @@ export class Tally<T> {
 
   /** It is on its way from now on. */
   take(index: number): void {
-    this.#taken.add(index);
+    this.#taken[index] = true;
   }
 
   /** The first word counts: who gave up waiting is not told more. */
   settle(index: number, result: DeliveryResult): void {
     if (this.isSettled(index)) return;
     this.results[index] = result;
-    this.#taken.delete(index);
     if (--this.#open === 0) this.#finish(this.results);
   }
 
   /** Gives up on all that is not known yet. @param errorOf given what is known of a message's effect */
   giveUp(errorOf: (effect: Effect) => VertebraError): void {
     for (const index of this.entries.keys()) {
-      if (!this.isSettled(index)) this.settle(index, { error: errorOf(this.#taken.has(index) ? 'unknown' : 'none') });
+      if (!this.isSettled(index)) this.settle(index, { error: errorOf(this.#taken[index] ? 'unknown' : 'none') });
     }
   }
 }
