@@ -27,7 +27,8 @@ export interface GroupPurgePorts {
 
 /**
  * What is due for deleted groups, as tasks; none while nothing is. What was on its way when the group was deleted has
- * landed by then: no write is sent later than `LATE_MAX_MS` after its request began.
+ * landed by then, unless a process stood still for longer: what that one still writes belongs to no group any more, costs
+ * its storage, and is never read.
  *
  * @throws {Throttled | Unavailable}
  */

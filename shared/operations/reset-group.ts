@@ -4,7 +4,7 @@ import { type GroupId, isExpiredMember, nextEpoch } from '../domain/group.ts';
 import { GroupActive, GroupNotFound } from '../domain/group-errors.ts';
 import { WALK_BUDGET_MS } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
-import type { PositionId } from '../domain/position.ts';
+import type { Position, PositionId } from '../domain/position.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { GroupStores } from './group-ports.ts';
 import { findBounds } from './partition-bounds.ts';
@@ -15,7 +15,7 @@ import type { WalkPorts } from './walk.ts';
 
 export interface ResetPorts extends WalkPorts {
   readonly groups: Pick<GroupStores['groups'], 'read'>;
-  readonly members: Pick<GroupStores['members'], 'all'>;
+  readonly members: Pick<GroupStores['members'], 'all' | 'expire'>;
   readonly groupTopics: Pick<GroupStores['groupTopics'], 'note'>;
   readonly positions: Pick<GroupStores['positions'], 'read' | 'create' | 'change'>;
   readonly topics: TopicCache;
@@ -36,8 +36,8 @@ const TRIES_MAX = 8;
 
 /**
  * Sets where a group goes on in a topic, while no member lives. It may go back: the one way for a group to read again
- * what it has committed. What cannot be meant changes nothing; a store that fails midway leaves some partitions
- * changed, and a repeat changes the rest.
+ * what it has committed. What cannot be meant changes nothing; a store that fails midway, or a member that joins, leaves
+ * some partitions changed, and a repeat changes the rest.
  *
  * @returns by partition
  * @throws {GroupNotFound | TopicNotFound | GroupActive | InvalidRequest | OffsetOutOfRange | Throttled | Unavailable}
@@ -57,17 +57,24 @@ export async function resetGroup(ports: ResetPorts, reset: Reset): Promise<reado
       },
     );
   }
+  await refuseWhileActive(ports, group);
   const offsets = await offsetsOf(ports, topic, reset);
-  const now = ports.clock.now();
-  const live = (await ports.members.all(group)).filter((member) => !isExpiredMember(member, now));
-  if (live.length > 0) throw new GroupActive(group.name, live.length);
   // Whoever purges the group finds the positions by it.
   await ports.groupTopics.note(group, topic).catch(storeFailed);
-  await actOnAll(offsets, ({ partition, offset }) =>
-    change(ports, { group, topicId: topic.id, partition }, offset).catch(storeFailed),
-  );
+  await changeAll(ports, group, topic.id, offsets).catch(storeFailed);
   ports.observe({ kind: 'positions_reset', count: offsets.length });
   return offsets;
+}
+
+/** A session that has ended is put out for good: of its heartbeat and this, one wins. @throws {GroupActive} */
+async function refuseWhileActive({ members, clock }: ResetPorts, group: GroupId): Promise<void> {
+  const now = clock.now();
+  const live = await actOnAll(
+    await members.all(group),
+    async (member) => !isExpiredMember(member, now) || !(await members.expire(group, member).catch(storeFailed)),
+  );
+  const count = live.filter((lives) => lives).length;
+  if (count > 0) throw new GroupActive(group.name, count);
 }
 
 async function offsetsOf(ports: ResetPorts, topic: Topic, { to, partitions }: Reset): Promise<PartitionOffset[]> {
@@ -84,15 +91,33 @@ async function offsetsOf(ports: ResetPorts, topic: Topic, { to, partitions }: Re
   });
 }
 
-/** From outside: whoever owned the position is fenced. */
-async function change(ports: ResetPorts, id: PositionId, committed: number): Promise<void> {
-  for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const seen = await ports.positions.read(id, true);
-    const to = { committed, epoch: nextEpoch(seen?.epoch ?? 0, ports.clock.now()) };
-    if (await (seen === undefined ? ports.positions.create(id, to) : ports.positions.change(id, seen, to))) return;
-    if (seen === undefined) await stillThere(ports, id.group);
+/**
+ * From outside: whoever owned a position is fenced. Members are looked for between the look at the positions and the
+ * writes: who joined before is seen, and who takes one after that makes its write fail, and is seen in the next round.
+ *
+ * @throws {GroupActive} somebody joined meanwhile: some positions may be changed
+ */
+async function changeAll(
+  ports: ResetPorts,
+  group: GroupId,
+  topicId: string,
+  offsets: readonly PartitionOffset[],
+): Promise<void> {
+  let left = offsets.map(({ partition, offset }) => ({ id: { group, topicId, partition }, offset }));
+  for (let tries = 0; left.length > 0; tries++) {
+    if (tries === TRIES_MAX) throw new Unavailable('The positions are being changed by others all the time');
+    const seen = await actOnAll(left, async (one) => ({ ...one, seen: await ports.positions.read(one.id, true) }));
+    await refuseWhileActive(ports, group);
+    const done = await actOnAll(seen, (one) => change(ports, one.id, one.seen, one.offset));
+    left = left.filter((_, i) => !done[i]);
+    if (left.length > 0) await stillThere(ports, group);
   }
-  throw new Unavailable(`The position of partition ${id.partition} is being changed by others all the time`);
+}
+
+/** @returns false: it is no longer as it was seen, or the group is gone */
+function change(ports: ResetPorts, id: PositionId, seen: Position | undefined, committed: number): Promise<boolean> {
+  const to = { committed, epoch: nextEpoch(seen?.epoch ?? 0, ports.clock.now()) };
+  return seen === undefined ? ports.positions.create(id, to) : ports.positions.change(id, seen, to);
 }
 
 async function stillThere({ groups }: Pick<ResetPorts, 'groups'>, { name, id }: GroupId): Promise<void> {

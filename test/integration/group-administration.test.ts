@@ -53,6 +53,34 @@ describe('a reset', () => {
     expect(records.map(({ value }) => value)).toEqual(['d']);
   });
 
+  it('is refused when a member joins in the middle, and leaves that member what it took', async () => {
+    const group = await newGroup(1);
+    await group.produce(0, 'a', 'b');
+    const { memberId } = await group.polled({ topics: [group.topic] });
+    await group.call('leave', { memberId });
+    const held = bench.api.faults.hold('UpdateItem', 'none', '":to"');
+    const reset = bench.api.put(`${group.path}/offsets`, { topic: group.topic, to: 'latest' });
+    await held.arrived;
+    const joined = await group.polled({ topics: [group.topic] });
+    expect(joined.records).toHaveLength(2);
+    held.release();
+    expect((await reset).json()).toMatchObject({ status: 409, code: 'group_active', members: 1 });
+    const offsets = [{ ...joined.assigned[0]!, offset: 2 }];
+    const committed = await group.call('commits', { memberId: joined.memberId, offsets });
+    expect(committed.json()).toEqual({ commits: [{ topic: group.topic, partition: 0, offset: 2 }] });
+  });
+
+  it('puts out a session that has ended: its late heartbeat finds no member', async () => {
+    const group = await newGroup(1);
+    const { memberId } = await group.polled({ topics: [group.topic], sessionTimeoutMs: 6_000 });
+    clock.pass(8_001);
+    const reply = await bench.api.put(`${group.path}/offsets`, { topic: group.topic, to: 'latest' });
+    expect(reply.status).toBe(200);
+    clock.pass(-8_001); // a host whose clock is behind
+    expect((await group.call('heartbeat', { memberId })).json()).toMatchObject({ code: 'member_not_found' });
+    clock.pass(8_001);
+  });
+
   it('goes on where it was when the store failed in the middle', async () => {
     const group = await newGroup(2);
     for (const partition of [0, 1]) await group.produce(partition, 'a');
