@@ -8,6 +8,7 @@ import type {
   HeartbeatRequest,
   NamedPartition,
   OwnedOffset,
+  OwnedPartition,
   PartSink,
   PollRequest,
   PollResult,
@@ -141,7 +142,7 @@ export class Consumer {
   readonly join: Partial<PollRequest>;
   memberId: string | undefined;
   held: readonly Assigned[] = [];
-  revoked: PollResult['revoked'] = [];
+  revoked: OwnedPartition[] = [];
   readonly records: string[] = [];
 
   constructor(host: GroupHost, join: Partial<PollRequest> = {}, group = 'g') {
@@ -164,7 +165,7 @@ export class Consumer {
     const answer = await poll(this.host, whole, room);
     this.memberId = answer.memberId;
     this.held = answer.assigned;
-    this.revoked = answer.revoked;
+    this.revoked = [...answer.revoked];
     this.records.push(...answer.records);
     return answer;
   }
