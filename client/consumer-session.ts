@@ -228,8 +228,8 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
   }
 
   /** @throws {PartitionNotHeld} before anything is sent; else what the first refusal says, the others are committed */
-  commit(offsets: readonly (TopicPartitionOffset & { readonly metadata?: string })[]): Promise<void> {
-    return this.#commits.commit(offsets);
+  commit(offsets: readonly (TopicPartitionOffset & { readonly metadata?: string })[], signal?: AbortSignal) {
+    return this.#commits.commit(offsets, signal);
   }
 
   /** @returns false when the partition is not held */
