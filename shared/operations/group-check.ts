@@ -59,10 +59,9 @@ export async function checkGroup(ports: Ports, id: GroupId, patient = false): Pr
     }
     const known = await ports.plans.of(ports, group);
     if (group.checkAt > now) return { group, known };
-    const gatherMs = known.at + JOINS_GATHERED_MS - now;
-    if (mayGather && gatherMs > 0) {
+    if (mayGather && gatheringMs(known, now) > 0) {
       mayGather = false;
-      await ports.sleep(gatherMs);
+      await ports.sleep(gatheringMs(known, now));
       continue;
     }
     const busyUntil = now + GROUP_CHECK_MS;
@@ -77,6 +76,11 @@ export async function checkGroup(ports: Ports, id: GroupId, patient = false): Pr
     return { group: { ...group, version, checkAt: outcome.checkAt, busyUntil: 0 }, known: outcome.known };
   }
   throw new Unavailable(`The assignment of group '${id.name}' is being changed by others all the time`);
+}
+
+/** ms for which joins are still gathered since the last assignment; its maker's clock may have been ahead: then none. */
+export function gatheringMs({ at }: KnownPlan, now: number): number {
+  return now < at ? 0 : Math.max(0, at + JOINS_GATHERED_MS - now);
 }
 
 interface Outcome {
