@@ -144,6 +144,8 @@ export class Consumer {
   held: readonly Assigned[] = [];
   revoked: OwnedPartition[] = [];
   readonly records: string[] = [];
+  /** Where it was in each partition that it ever had. */
+  readonly #places = new Map<string, OwnedOffset>();
 
   constructor(host: GroupHost, join: Partial<PollRequest> = {}, group = 'g') {
     this.host = host;
@@ -165,16 +167,23 @@ export class Consumer {
     const answer = await poll(this.host, whole, room);
     this.memberId = answer.memberId;
     this.held = answer.assigned;
+    for (const { topic, partition, epoch, offset } of answer.assigned) {
+      this.#places.set(`${topic}#${partition}`, { topic, partition, epoch, offset });
+    }
     this.revoked = [...answer.revoked];
     this.records.push(...answer.records);
     return answer;
   }
 
-  /** What is to be given back is finished: its offsets are committed, and it is released, in one call. */
+  /** What is to be given back is finished: how far it got is committed, and it is released, in one call. */
   async giveBack(): Promise<Polled> {
     const release = this.revoked;
     this.revoked = [];
-    return this.poll({ release });
+    const commit = release.flatMap((entry) => {
+      const place = this.#places.get(`${entry.topic}#${entry.partition}`);
+      return place?.epoch === entry.epoch ? [place] : [];
+    });
+    return this.poll({ release, commit });
   }
 
   async beat(request: Partial<HeartbeatRequest> = {}): Promise<Told> {
