@@ -141,7 +141,9 @@ describe('send', () => {
   });
 
   it('refuses what is no list of messages', async () => {
-    expect(await thrownBy(open().send({ topic: 'whatever' } as never))).toBeInstanceOf(ValidationError);
+    const none = { topic: 'whatever' } as never;
+    expect(await thrownBy(open().send(none))).toBeInstanceOf(ValidationError);
+    expect(await thrownBy(open().sendBatch({ topicMessages: [none] }))).toBeInstanceOf(ValidationError);
   });
 
   it('to several topics answers for each', async () => {
@@ -389,7 +391,7 @@ describe('the end', () => {
     const topic = await newTopic();
     const producer = open({ lingerMs: 60_000 });
     const sent = producer.send({ topic, messages: [{ value: 1 }] });
-    expect(await producer.close()).toEqual({ undelivered: [] });
+    expect(await producer.close({ timeoutMs: Number.POSITIVE_INFINITY })).toEqual({ undelivered: [] });
     expect(await sent).toMatchObject([{ offset: 0 }]);
     expect(await thrownBy(producer.send({ topic, messages: [{ value: 2 }] }))).toBeInstanceOf(Closed);
     expect(await producer.disconnect()).toEqual({ undelivered: [] });
