@@ -175,6 +175,8 @@ export class GroupLoop {
         this.#pollAt = surroundings.now();
         this.#pace.polled(answer, looked, waitMs > 0 && surroundings.now() - startedAt >= waitMs / 2);
       }
+      // A call takes 32 partitions at most, and looks at as many: there may be more, and more in them.
+      if (changes.assigned.length > 0) this.#pace.hurry();
       host.answered(answer, changes);
       this.#joined = true;
     } catch (error) {
