@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { bytes, type Encoder, utf8, withSchema } from '../../client/codec.ts';
 import { Closed, InvalidOptions, NotDelivered, RecordTooLarge, ValidationError } from '../../client/errors.ts';
+import { BATCH_BYTES_MAX } from '../../client/limits.ts';
 import type { Message, ProducerOptions } from '../../client/producer-words.ts';
 import { Vertebra } from '../../client/vertebra.ts';
 import { type LocalBackbone, startLocalBackbone } from '../../local/embedding.ts';
@@ -303,6 +305,16 @@ describe('batches', () => {
     const inBatches = produced(topic).length - 2;
     expect(inBatches).toBeGreaterThanOrEqual(14);
     expect(inBatches).toBeLessThanOrEqual(20);
+  });
+
+  it('fit into a request even when they are as large as can be and do not compress', async () => {
+    const topic = await newTopic();
+    const producer = open({ codec: bytes(), batchBytes: BATCH_BYTES_MAX, lingerMs: 1_000 });
+    const value = randomBytes(Math.floor(BATCH_BYTES_MAX / 4) - 100);
+    const sent = producer.send({ topic, messages: Array.from({ length: 4 }, () => ({ value })) });
+    await producer.flush();
+    expect((await sent).map(({ offset }) => offset)).toEqual([0, 1, 2, 3]);
+    expect(produced(topic).map(({ body }) => body.length)).toEqual([expect.closeTo(BATCH_BYTES_MAX, -3)]);
   });
 
   it('are packed, and carry a key of their own', async () => {
