@@ -79,7 +79,8 @@ export class Consumer<T = unknown> implements AsyncIterable<ReceivedMessage<T>> 
   /**
    * Ends: handlers finish what they have in hand, the commit follows, partitions are released, the group is left. A
    * static member keeps its place for its next session, unless `leave` says otherwise. Handlers that take longer than
-   * `timeoutMs` see their signal aborted; what they had in hand is not committed.
+   * `timeoutMs` see their signal aborted; what they had in hand is not committed. A handler may call this, but must not
+   * wait for it.
    */
   async stop({ timeoutMs = STOP_TIMEOUT_MS_DEFAULT, leave }: Partial<StopOptions> = {}): Promise<void> {
     const isStatic = this.#settings.instanceId !== undefined;
