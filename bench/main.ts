@@ -22,6 +22,7 @@ const SECTIONS: Readonly<Record<Letter, (progress: Progress) => Promise<Section>
   g: async (progress) => (await import('./keyed.ts')).measureKeyed(progress),
   h: async (progress) => (await import('./memory.ts')).measureMemory(progress),
   i: async (progress) => (await import('./sdk-producer.ts')).measureSdkProducer(progress),
+  j: async (progress) => (await import('./group-cost.ts')).measureGroups(progress),
 };
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));

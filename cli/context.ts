@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Logger, SILENT } from '../client/connection.ts';
 import { type Auth, Vertebra } from '../client/index.ts';
 import { CommandFailure, EXIT, type ExitCode } from './exit-codes.ts';
-import { type Output, plain, type Terminal, write } from './terminal.ts';
+import { type Output, plain, type Terminal, tell, write } from './terminal.ts';
 
 /** Where `vertebra up` listens unless it is told otherwise. */
 export const ENDPOINT_DEFAULT = 'http://127.0.0.1:4100';
@@ -56,7 +56,7 @@ export function openContext(terminal: Terminal, options: GlobalOptions): Context
       return vertebra;
     },
     print: async (line) => write(terminal.stdout, `${line}\n`),
-    tell: (line) => void terminal.stderr.write(`${line}\n`),
+    tell: (line) => tell(terminal.stderr, line),
   };
 }
 
@@ -80,7 +80,7 @@ function tellingRetriesOnce(stderr: Output): Logger {
       if (told) return;
       told = true;
       const why = 'error' in data && data.error instanceof Error ? `: ${data.error.message}` : '';
-      stderr.write(`${plain(`${message}${why}`)}\n`);
+      tell(stderr, plain(`${message}${why}`));
     },
   };
 }

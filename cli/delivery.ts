@@ -23,14 +23,19 @@ export interface DeliveryFailure {
 /** Hands records on, many at a time, and counts what becomes of them. */
 export class Delivery {
   readonly #send: (records: readonly InputRecord[]) => Promise<unknown>;
+  readonly #onFailure: () => void;
   readonly #underWay = new Set<Promise<void>>();
   #bytesUnderWay = 0;
   #counts = { delivered: 0, failed: 0, unknown: 0 };
   #failure: DeliveryFailure | undefined;
 
-  /** @param send settles when all of these records are delivered, or some never will be */
-  constructor(send: (records: readonly InputRecord[]) => Promise<unknown>) {
+  /**
+   * @param send settles when all of these records are delivered, or some never will be
+   * @param onFailure told that there is a `failure`
+   */
+  constructor(send: (records: readonly InputRecord[]) => Promise<unknown>, onFailure: () => void) {
     this.#send = send;
+    this.#onFailure = onFailure;
   }
 
   get counts(): DeliveryCounts {
@@ -71,6 +76,7 @@ export class Delivery {
         if (failed === undefined) this.#counts.delivered++;
         else this.#countFailure(record.line, failed);
       });
+      this.#onFailure();
     }
   }
 

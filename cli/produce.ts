@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { type Command, Option } from 'commander';
 import { bytes } from '../client/index.ts';
+import { unlessAborted } from '../client/surroundings.ts';
 import { parseJsonPointer } from '../shared/wire/json-pointer.ts';
 import { wholeNumber } from './arguments.ts';
 import type { Context, Runner } from './context.ts';
@@ -57,12 +58,13 @@ export function produceCommand(program: Command, run: Runner): void {
 async function produce(context: Context, options: ProduceOptions, topic: string): Promise<ExitCode> {
   const { terminal, vertebra, signal } = context;
   const readEntries = readerOf(options);
-  await vertebra.admin().describeTopic(topic); // before anything is read: it may not be there
+  await checkPlace(context, topic, options.partition); // before anything is read
   const { input, totalBytes } = await openInput(options.file, terminal);
   const producer = vertebra.producer({ codec: bytes() });
   const placed = options.partition !== undefined && { partition: options.partition };
-  const delivery = new Delivery((records) =>
-    producer.send({ topic, messages: records.map(({ key, value }) => ({ key, value, ...placed })) }),
+  const delivery = new Delivery(
+    (records) => producer.send({ topic, messages: records.map(({ key, value }) => ({ key, value, ...placed })) }),
+    () => void input.destroy(), // whoever fills it may do so for ever
   );
   const startedAt = performance.now();
   // Whoever types the input needs no bar in between.
@@ -73,6 +75,7 @@ async function produce(context: Context, options: ProduceOptions, topic: string)
     void producer.close({ timeoutMs: CLOSE_TIMEOUT_MS });
   };
   signal.addEventListener('abort', end, { once: true });
+  if (signal.aborted) end();
   let stop: Stop;
   try {
     stop = await pump(input, readEntries, delivery, options.skipInvalid ?? false, context, progress);
@@ -84,6 +87,13 @@ async function produce(context: Context, options: ProduceOptions, topic: string)
     await producer.close();
   }
   return report(context, delivery, stop, performance.now() - startedAt);
+}
+
+/** @throws what keeps anything from being appended there */
+async function checkPlace({ vertebra, signal }: Context, topic: string, partition: number | undefined): Promise<void> {
+  const { partitions } = await unlessAborted(vertebra.admin().describeTopic(topic), signal);
+  if (partition === undefined || partition < partitions) return;
+  throw new CommandFailure(`topic ${topic} has no partition ${partition}, it has ${partitions}`, EXIT.notFound);
 }
 
 /** Hands records on until the input ends, or one of it or its delivery fails. */
@@ -122,7 +132,7 @@ async function pump(
       if (delivery.failure !== undefined) break;
     }
   } catch (error) {
-    if (!signal.aborted) throw error; // else it is the input that was cut
+    if (!input.destroyed) throw error; // else it is the input that was cut
   }
   return { skipped };
 }

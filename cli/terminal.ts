@@ -42,6 +42,14 @@ export function write(output: Output, text: string | Uint8Array, onFailure = () 
   });
 }
 
+/** To the beginning of the line, and everything on it gone: a bar is drawn again below. */
+const ERASE_LINE = '\r\u001b[K';
+
+/** Writes a line of its own on standard error, also while a bar is drawn there. */
+export function tell(stderr: Output, line: string): void {
+  stderr.write(`${stderr.isTTY ? ERASE_LINE : ''}${line}\n`);
+}
+
 /** Waits until all that was written has left this process, or never will. */
 export function flushed(output: Output): Promise<void> {
   return new Promise((resolve) => {

@@ -1,6 +1,8 @@
+import { JSON_TYPE } from '../shared/wire/media-type.ts';
 import { type ApiError, type EntryProblem, entryError } from './api-error.ts';
 import type { Connection } from './connection.ts';
 import type { TopicPartition, TopicPartitionOffset } from './consumer-errors.ts';
+import { GZIP_ABOVE_CHARS } from './consumer-limits.ts';
 import { fetchedRecords, type WireRecord } from './fetched-records.ts';
 import type { FetchedRecord } from './messages.ts';
 import type { RetryPolicy } from './retry.ts';
@@ -143,10 +145,11 @@ export class GroupCalls {
   }
 
   #post(act: string, body: object, options: CallOptions): Call {
+    const bytes = JSON.stringify(body);
     return {
       method: 'POST',
       path: pathOf('groups', this.#groupId, act),
-      body: { type: 'application/json', bytes: JSON.stringify(body) },
+      body: { type: JSON_TYPE, bytes, gzip: bytes.length > GZIP_ABOVE_CHARS },
       ...options,
     };
   }

@@ -31,14 +31,17 @@ export class GroupCommits {
   }
 
   /** @throws {PartitionNotHeld} before anything is sent; else what the first refusal says, the others are committed */
-  async commit(offsets: readonly (TopicPartitionOffset & { readonly metadata?: string })[]): Promise<void> {
+  async commit(
+    offsets: readonly (TopicPartitionOffset & { readonly metadata?: string })[],
+    signal?: AbortSignal,
+  ): Promise<void> {
     const entries = offsets.map(({ topic, partition, offset, metadata }) => {
       const held = this.#membership.find({ topic, partition });
       if (held === undefined) throw new PartitionNotHeld({ topic, partition });
       return { topic, partition, offset, epoch: held.epoch, ...(metadata !== undefined && { metadata }) };
     });
     if (entries.length === 0) return;
-    const { refused } = await this.#send(entries);
+    const { refused } = await this.#send(entries, signal);
     if (refused[0]) throw refused[0].error;
   }
 

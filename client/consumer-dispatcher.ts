@@ -50,10 +50,9 @@ export class Dispatcher {
 
   /** Turns that show no sign of life are not waited for any more. @returns their partitions, and when to look again */
   overdue(timeoutMs: number, now: number): { readonly late: readonly HeldPartition[]; readonly nextAt: number } {
-    const handling = this.running.filter(({ busyUntil }) => busyUntil !== null);
-    const late = handling.filter(({ busySince }) => busySince + timeoutMs <= now);
+    const late = this.running.filter(({ busySince }) => busySince + timeoutMs <= now);
     for (const held of late) this.#forget(held);
-    const ends = handling.filter((held) => !late.includes(held)).map(({ busySince }) => busySince + timeoutMs);
+    const ends = this.running.map(({ busySince }) => busySince + timeoutMs);
     return { late, nextAt: Math.min(...ends) };
   }
 

@@ -26,7 +26,7 @@ export interface ConsumerEvents {
    */
   'record.dropped': TopicPartitionOffset & { readonly attempts: number; readonly error: unknown };
   /**
-   * Retention was faster: `skipped` offsets from `position` on are gone. The partition stands still until a `seek`, a
+   * Retention was faster: `skipped` offsets from `position` on are gone (none: it lies behind the end). The partition stands still until a `seek`, a
    * reset of the group, or `onOutOfRange`.
    */
   'offset.out_of_range': TopicPartition & {

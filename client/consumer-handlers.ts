@@ -85,12 +85,9 @@ export function handlerCallOf<T>(
       batched: false,
       async call(held, [message], now) {
         const { jumps } = held;
-        await eachMessage!({
-          topic: held.topic,
-          partition: held.partition,
-          message: message!,
-          ...toolsOf(held, host, now),
-        });
+        await eachMessage!(
+          withTools(held, host, now, { topic: held.topic, partition: held.partition, message: message! }),
+        );
         if (!held.lost && held.jumps === jumps) held.resolve(message!.offset + 1);
       },
     };
@@ -100,31 +97,40 @@ export function handlerCallOf<T>(
     async call(held, messages, now) {
       const { jumps } = held;
       const isCurrent = () => !held.lost && held.jumps === jumps;
-      await eachBatch({
-        ...toolsOf(held, host, now),
+      const end = messages.at(-1)!.offset + 1;
+      const own: Omit<EachBatchPayload<T>, keyof HandlerTools> = {
         batch: batchOf(held, messages),
         resolveOffset: (offset) => {
-          if (isCurrent() && offset + 1 > held.processed) held.resolve(Math.min(offset + 1, held.busyUntil ?? 0));
+          if (isCurrent() && offset + 1 > held.processed) held.resolve(Math.min(offset + 1, end));
         },
         commitOffsetsIfNecessary: () => host.commitIfDue(),
         uncommittedOffsets: () => host.uncommitted(),
         isRunning: () => host.isRunning(),
         isStale: () => !isCurrent() || held.revoked || host.isPaused(held),
-      });
-      if (eachBatchAutoResolve && isCurrent()) held.resolve(messages.at(-1)!.offset + 1);
+      };
+      await eachBatch(withTools(held, host, now, own));
+      if (eachBatchAutoResolve && isCurrent()) held.resolve(end);
     },
   };
 }
 
-function toolsOf(held: HeldPartition, host: HandlerHost, now: () => number): HandlerTools {
-  return {
-    signal: held.signal,
+function withTools<P extends object>(
+  held: HeldPartition,
+  host: HandlerHost,
+  now: () => number,
+  own: P,
+): P & HandlerTools {
+  const tools: HandlerTools = {
+    get signal() {
+      return held.handlerSignal; // made only for those who look at it
+    },
     async heartbeat() {
       held.signal.throwIfAborted();
       held.busySince = now();
     },
     pause: () => host.pause(held),
   };
+  return Object.assign(tools, own);
 }
 
 function batchOf<T>({ topic, partition }: HeldPartition, messages: readonly ReceivedMessage<T>[]): Batch<T> {

@@ -63,11 +63,12 @@ export class Handling<T> {
     const records = held.queue.slice(0, batched ? held.batchLimit : 1);
     const { jumps } = held;
     held.busyUntil = records.at(-1)!.offset + 1;
-    held.busySince = surroundings.now();
     try {
       const once = settings.commit === 'beforeProcessing';
       if (once && !(await host.commitBefore(held, held.busyUntil))) return;
-      const failure = await this.#handle(held, records);
+      held.begin(surroundings.now());
+      const failure = await this.#handle(held, records, jumps);
+      held.end();
       if (failure === undefined || held.lost || held.jumps !== jumps) return;
       await (once ? this.#bury(held, failure) : this.#failed(held, failure));
     } finally {
@@ -75,12 +76,13 @@ export class Handling<T> {
     }
   }
 
-  async #handle(held: HeldPartition, records: readonly FetchedRecord[]): Promise<Failure | undefined> {
+  async #handle(held: HeldPartition, records: readonly FetchedRecord[], jumps: number): Promise<Failure | undefined> {
     const { call, surroundings } = this.#options;
     const { messages, damage } = await this.#decode(records);
+    if (held.lost || held.jumps !== jumps) return undefined;
     // What cannot be read stands at its own turn, after all that lie before it.
     if (messages.length === 0) return damage;
-    const { processed, jumps } = held;
+    const { processed } = held;
     const last = messages.at(-1)!.offset;
     try {
       await call(held, messages, surroundings.now);

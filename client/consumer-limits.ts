@@ -18,6 +18,9 @@ export const MAX_POLL_MS_DEFAULT = 2_000;
 export const MAX_RECORDS_DEFAULT = 500;
 export const MAX_BYTES_DEFAULT = 1_048_576;
 
+/** A member of very many partitions names them in each call; names and digits compress well. */
+export const GZIP_ABOVE_CHARS = 16 * 1024;
+
 // ---- Handlers
 /** A handler that shows no sign of life for so long is taken for one that never returns. Kafka: `max.poll.interval.ms`. */
 export const PROCESSING_TIMEOUT_MS_DEFAULT = 300_000;

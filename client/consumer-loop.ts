@@ -1,3 +1,4 @@
+import type { Logger } from './connection.ts';
 import { Alarm } from './consumer-alarm.ts';
 import type { GroupAnswer, GroupCalls } from './consumer-calls.ts';
 import type { Emitter } from './consumer-events.ts';
@@ -31,6 +32,7 @@ interface LoopOptions {
   readonly topics: readonly string[];
   readonly emitter: Emitter;
   readonly surroundings: Surroundings;
+  readonly logger: Logger;
   readonly host: LoopHost;
 }
 
@@ -175,6 +177,8 @@ export class GroupLoop {
         this.#pollAt = surroundings.now();
         this.#pace.polled(answer, looked, waitMs > 0 && surroundings.now() - startedAt >= waitMs / 2);
       }
+      // A call takes 32 partitions at most, and looks at as many: there may be more, and more in them.
+      if (changes.assigned.length > 0) this.#pace.hurry();
       host.answered(answer, changes);
       this.#joined = true;
     } catch (error) {
@@ -248,14 +252,17 @@ export class GroupLoop {
   }
 
   #backOff(error: VertebraError): void {
-    const { host, settings, emitter, surroundings } = this.#options;
+    const { host, settings, emitter, surroundings, logger } = this.#options;
     const now = this.#now();
     const attempts = (this.#trouble?.attempts ?? 0) + 1;
     const since = this.#trouble?.since ?? now;
     const pauseMs = Math.ceil(pauseOf(error, attempts - 1, settings.retry, surroundings.random()));
     this.#trouble = { since, attempts, until: now + pauseMs };
     if (now + pauseMs - since >= settings.retry.withinMs) host.crash(error);
-    else emitter.emit('connection.trouble', { error, attempts, pauseMs });
+    else {
+      logger.warn('The backbone did not answer; it is asked again', { error, attempts, pauseMs });
+      emitter.emit('connection.trouble', { error, attempts, pauseMs });
+    }
   }
 
   /** At once the first time; members that are evicted again and again must not keep the group busy. */

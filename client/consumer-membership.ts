@@ -102,11 +102,21 @@ export class Membership {
   apply(answer: GroupAnswer, sent: Sent): Changes {
     const changes = noChanges();
     this.memberId = answer.memberId || this.memberId;
-    this.#settle(answer.commits, sent.commit, changes);
+    this.#settle(
+      answer.commits.filter((outcome) => !this.#isOvertaken(outcome)),
+      sent.commit,
+      changes,
+    );
     this.#released(sent.release);
     this.#reconcile(answer, changes);
     this.#take(answer, sent, changes);
     return changes;
+  }
+
+  /** Another call of this member was faster than a commit that nobody asked for: a dead letter, or one of the user's. */
+  #isOvertaken({ topic, partition, offset, error }: CommitOutcome): boolean {
+    const answered = this.find({ topic, partition })?.answered ?? 0;
+    return error?.code === 'commit_regressed' && offset < answered;
   }
 
   /** Takes the outcomes of commits to account. */

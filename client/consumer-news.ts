@@ -20,8 +20,9 @@ export function tellChanges(emitter: Emitter, logger: Logger, changes: Changes):
   }
   for (const { partition: held, logStartOffset } of outOfRange) {
     const { position } = held;
-    const told = { ...placeOf(held), position, logStartOffset, skipped: logStartOffset - position };
-    logger.error('Retention was faster than the group: records are gone unread', told);
+    const told = { ...placeOf(held), position, logStartOffset, skipped: Math.max(0, logStartOffset - position) };
+    const what = told.skipped > 0 ? 'Retention was faster than the group' : 'A position lies behind the end of its log';
+    logger.error(what, told);
     emitter.emit('offset.out_of_range', told);
   }
   for (const { partition: held, from, to } of jumped) {

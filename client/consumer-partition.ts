@@ -26,8 +26,8 @@ export class HeldPartition implements TopicPartition {
   releasing = false;
   /** Set while a handler has records of it in hand: the offset behind them. */
   busyUntil: number | null = null;
-  /** When a handler last began or showed a sign of life, epoch ms. */
-  busySince = 0;
+  /** When the handler that runs began or last showed a sign of life, epoch ms; none runs: never. */
+  busySince = Number.POSITIVE_INFINITY;
   /** Number of its last turn among all; 0: none yet. */
   lastTurn = 0;
   /** Failed attempts at the record that is next. */
@@ -46,6 +46,8 @@ export class HeldPartition implements TopicPartition {
   #queue: FetchedRecord[] = [];
   #bytes = 0;
   readonly #lost = new AbortController();
+  /** Of the handler that runs, if it wants to know: what it adds to its signal goes with it. */
+  #handler: AbortController | undefined;
 
   constructor({ topic, partition, epoch, offset }: TopicPartitionOffset & { readonly epoch: number }) {
     this.topic = topic;
@@ -59,6 +61,12 @@ export class HeldPartition implements TopicPartition {
   /** Aborted once another may hold it, or its handlers are given up. */
   get signal(): AbortSignal {
     return this.#lost.signal;
+  }
+  /** The same for the one handler that runs now. */
+  get handlerSignal(): AbortSignal {
+    this.#handler ??= new AbortController();
+    if (this.lost) this.#handler.abort(this.signal.reason);
+    return this.#handler.signal;
   }
   get lost(): boolean {
     return this.#lost.signal.aborted;
@@ -127,6 +135,19 @@ export class HeldPartition implements TopicPartition {
     this.#queue = [];
     this.#bytes = 0;
     this.#lost.abort(new PartitionLost(this, why));
+    this.#handler?.abort(this.signal.reason);
+  }
+
+  /** A handler begins. */
+  begin(now: number): void {
+    this.busySince = now;
+    this.#handler = undefined;
+  }
+
+  /** It has ended. */
+  end(): void {
+    this.busySince = Number.POSITIVE_INFINITY;
+    this.#handler = undefined;
   }
 }
 

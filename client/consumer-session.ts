@@ -61,14 +61,14 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
     this.#concurrency = run.partitionsConsumedConcurrently ?? 1;
     const membership = new Membership(proposedMemberId(surroundings.now()));
     const calls = new GroupCalls(connection, settings.groupId, settings.retry);
-    const shared = { settings, emitter, surroundings, host: this };
+    const shared = { settings, emitter, surroundings, logger, host: this };
     this.#membership = membership;
     this.#calls = calls;
     this.#commits = new GroupCommits(calls, membership, this);
     this.#revocations = new Revocations(settings.onRevoked, logger);
     this.#loop = new GroupLoop({ ...shared, calls, membership, topics });
     const payloads = new Payloads(connection);
-    const handling = new Handling<T>({ ...shared, ...handlerCallOf(run, this), logger, payloads });
+    const handling = new Handling<T>({ ...shared, ...handlerCallOf(run, this), payloads });
     this.#dispatcher = new Dispatcher({
       ...{ concurrency: this.#concurrency, surroundings },
       candidates: () => this.#membership.held.filter((held) => this.mayGoOn(held)),
@@ -228,8 +228,8 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
   }
 
   /** @throws {PartitionNotHeld} before anything is sent; else what the first refusal says, the others are committed */
-  commit(offsets: readonly (TopicPartitionOffset & { readonly metadata?: string })[]): Promise<void> {
-    return this.#commits.commit(offsets);
+  commit(offsets: readonly (TopicPartitionOffset & { readonly metadata?: string })[], signal?: AbortSignal) {
+    return this.#commits.commit(offsets, signal);
   }
 
   /** @returns false when the partition is not held */

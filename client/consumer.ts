@@ -8,7 +8,7 @@ import { type ConsumerOptions, type Settings, settingsOf } from './consumer-opti
 import { keyOf } from './consumer-partition.ts';
 import { PauseList, type TopicPartitions } from './consumer-pauses.ts';
 import { ConsumerSession, type StopOptions } from './consumer-session.ts';
-import { InvalidOptions } from './errors.ts';
+import { Aborted, InvalidOptions } from './errors.ts';
 import type { ReceivedMessage } from './messages.ts';
 
 /**
@@ -60,7 +60,7 @@ export class Consumer<T = unknown> implements AsyncIterable<ReceivedMessage<T>> 
   async run(options: RunOptions<T>): Promise<void> {
     this.#check(options);
     const { signal } = options;
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw new Aborted(signal);
     const session = new ConsumerSession<T>({
       ...{ connection: this.#connection, settings: this.#settings, topics: [...this.#topics], run: options },
       ...{ emitter: this.#emitter, pauses: this.#pauses, seeks: this.#seeks },
@@ -79,7 +79,8 @@ export class Consumer<T = unknown> implements AsyncIterable<ReceivedMessage<T>> 
   /**
    * Ends: handlers finish what they have in hand, the commit follows, partitions are released, the group is left. A
    * static member keeps its place for its next session, unless `leave` says otherwise. Handlers that take longer than
-   * `timeoutMs` see their signal aborted; what they had in hand is not committed.
+   * `timeoutMs` see their signal aborted; what they had in hand is not committed. A handler may call this, but must not
+   * wait for it.
    */
   async stop({ timeoutMs = STOP_TIMEOUT_MS_DEFAULT, leave }: Partial<StopOptions> = {}): Promise<void> {
     const isStatic = this.#settings.instanceId !== undefined;
@@ -141,9 +142,12 @@ export class Consumer<T = unknown> implements AsyncIterable<ReceivedMessage<T>> 
    * Commits at once; each offset is the next one to read.
    * @throws {PartitionNotHeld} @throws {ApiError} `fenced`, `commit_regressed`, `offset_out_of_range`
    */
-  async commitOffsets(offsets: readonly (TopicPartitionOffset & { readonly metadata?: string })[]): Promise<void> {
+  async commitOffsets(
+    offsets: readonly (TopicPartitionOffset & { readonly metadata?: string })[],
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<void> {
     if (!this.#session) throw new InvalidOptions('The consumer does not run');
-    await this.#session.commit(offsets);
+    await this.#session.commit(offsets, signal);
   }
 
   /**

@@ -3,6 +3,8 @@
 import { GATEWAY_TIMEOUT_MS, REQUEST_BYTES_MAX, RETENTION_MS_MIN } from '../shared/domain/limits.ts';
 
 // ---- Requests
+/** What a timer can wait; what is longer would fire at once. Source: Node.js, `setTimeout`. */
+export const TIMER_MS_MAX = 2 ** 31 - 1;
 /** One attempt: longer than the gateway's own, so that its answer is heard. */
 export const REQUEST_TIMEOUT_MS_DEFAULT = GATEWAY_TIMEOUT_MS + 5_000;
 /** How long a call is repeated when it fails in a way that may pass. */
@@ -28,7 +30,7 @@ export const RECORD_FRAME_BYTES = 40;
 export const HEADER_FRAME_BYTES = 10;
 /** Records that wait or are on their way; beyond this `send` waits. Kafka: `buffer.memory`. */
 export const BUFFER_BYTES_DEFAULT = 32 * 1024 * 1024;
-/** What a buffered record takes in memory beside its bytes, and each call beside its records: objects and promises. Measured. */
+/** What a buffered record takes in memory beside its bytes, and each call beside its records. Measured. */
 export const RECORD_OVERHEAD_BYTES = 512;
 export const CALL_OVERHEAD_BYTES = 1_536;
 /** From `send` to its answer, waiting and retries included. Kafka: `delivery.timeout.ms`. */

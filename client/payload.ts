@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Connection } from './connection.ts';
 import { PayloadInvalid, type TopicPartitionOffset } from './consumer-errors.ts';
+import { Aborted } from './errors.ts';
 import { pathOf } from './transport.ts';
 
 /** Where an uploaded value is to be had. */
@@ -110,7 +111,7 @@ async function attempt<T>(link: UploadLink, act: () => Promise<T>, signal: Abort
   try {
     return await act();
   } catch (cause) {
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw new Aborted(signal);
     throw new PayloadInvalid('The payload could not be downloaded', link, { cause, retryable: true });
   }
 }

@@ -15,6 +15,8 @@ export interface IntakePorts<T> {
   /** Aborted when the producer gives up on everything. */
   readonly cut: AbortSignal;
   topic(name: string): ProducerTopic<T>;
+  /** Called when a topic could not be looked up: there may be none of this name. */
+  forget(name: string): void;
   /** Called before it waits for room: what lingers is in the way. */
   onFull(): void;
 }
@@ -43,7 +45,7 @@ export class Intake<T> {
       if (this.#leftMs(until) === 0) throw this.#late('calls before it took all of the time');
       const stop = eitherSignal(this.#ports.cut, signal);
       try {
-        for (const topic of topics) await this.#ports.topic(topic).ready(this.#leftMs(until), stop.signal);
+        for (const topic of topics) await this.#lookUp(topic, until, stop.signal);
         const kept = await this.#encodeAll(tally, until, stop.signal);
         for (const [index, encoded] of kept.entries()) this.#handOver(tally, index, encoded, until);
         for (let index = kept.length; index < tally.entries.length; index++) {
@@ -53,6 +55,15 @@ export class Intake<T> {
         stop.forget();
       }
     });
+  }
+
+  async #lookUp(topic: string, until: number, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#ports.topic(topic).ready(this.#leftMs(until), signal);
+    } catch (error) {
+      this.#ports.forget(topic);
+      throw error;
+    }
   }
 
   /** What kept messages from being taken, as it is told: what may have passed, but did not in time, is a matter of time. */

@@ -51,11 +51,14 @@ export class Producer<T = unknown> {
       this.#topics.set(name, known);
       return known;
     };
+    const forget = (name: string) => {
+      if (this.#topics.get(name)?.isIdle) this.#topics.delete(name);
+    };
     setMaxListeners(0, cut); // one for each request under way
     this.#connection = connection;
     this.#settings = settings;
     this.#budget = budget;
-    this.#intake = new Intake({ connection, settings, budget, cut, topic, onFull: () => this.#hurry() });
+    this.#intake = new Intake({ connection, settings, budget, cut, topic, forget, onFull: () => this.#hurry() });
   }
 
   /** Bytes of records that wait or are on their way. */
@@ -69,23 +72,20 @@ export class Producer<T = unknown> {
   }
 
   /**
-   * Sends messages to one topic; waits for room while the buffer is full. Calls keep their order, also when nobody waits for the one before.
+   * Sends messages to one topic; waits for room while the buffer is full. Calls keep their order, also when nobody
+   * waits for the one before.
    * @returns where each message is, in the order given
    * @throws {ValidationError} @throws {RecordTooLarge} naming a message that cannot be sent: none of them was
    * @throws {NotDelivered} when some or all were not delivered: its `results` tell of each
    * @throws {Closed}
    */
   async send({ topic, messages, signal }: Sending<T>): Promise<Delivery[]> {
-    if (!Array.isArray(messages)) throw new ValidationError("'messages' must be an array");
-    return this.#dispatch(
-      messages.map((message) => ({ topic, message })),
-      signal,
-    );
+    return this.#dispatch(entriesOf(topic, messages), signal);
   }
 
   /** Sends messages to several topics. @returns for each entry, where its messages are. Throws as `send` does */
   async sendBatch({ topicMessages, signal }: SendingBatch<T>): Promise<Delivery[][]> {
-    const entries = topicMessages.flatMap(({ topic, messages }) => messages.map((message) => ({ topic, message })));
+    const entries = topicMessages.flatMap(({ topic, messages }) => entriesOf(topic, messages));
     const deliveries = await this.#dispatch(entries, signal);
     let at = 0;
     return topicMessages.map(({ messages }) => {
@@ -178,4 +178,10 @@ export class Producer<T = unknown> {
   async #within(timeoutMs: number, work: Promise<void>): Promise<boolean> {
     return (await within(work, timeoutMs, this.#connection.surroundings)) !== LATE;
   }
+}
+
+/** @throws {ValidationError} */
+function entriesOf<T>(topic: string, messages: readonly Message<T>[]): { topic: string; message: Message<T> }[] {
+  if (!Array.isArray(messages)) throw new ValidationError(`'messages' for '${topic}' must be an array`);
+  return messages.map((message) => ({ topic, message }));
 }

@@ -1,4 +1,5 @@
 import { Aborted } from './errors.ts';
+import { TIMER_MS_MAX } from './limits.ts';
 
 /** Time, chance and waiting, so that tests may bring their own. */
 export interface Surroundings {
@@ -20,10 +21,13 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
       clearTimeout(timer);
       reject(new Aborted(signal!));
     };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', end);
-      resolve();
-    }, ms);
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener('abort', end);
+        resolve();
+      },
+      Math.min(ms, TIMER_MS_MAX),
+    );
     signal?.addEventListener('abort', end, { once: true });
   });
 }

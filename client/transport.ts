@@ -3,6 +3,7 @@ import { gzip } from 'node:zlib';
 import { ApiError, apiError } from './api-error.ts';
 import type { Signer } from './auth.ts';
 import { Aborted, ConnectionError, type Effect, MalformedAnswer, RequestTimeout, VertebraError } from './errors.ts';
+import { TIMER_MS_MAX } from './limits.ts';
 import { unlessAborted } from './surroundings.ts';
 
 export interface Call {
@@ -155,7 +156,7 @@ async function bounded<T>(
   const stop = new AbortController();
   const onAbort = () => stop.abort('over');
   signal?.addEventListener('abort', onAbort, { once: true });
-  const timer = setTimeout(onAbort, timeoutMs);
+  const timer = setTimeout(onAbort, Math.min(timeoutMs, TIMER_MS_MAX));
   let left = false;
   try {
     const leave = () => {

@@ -1,6 +1,6 @@
 import { assign } from '../domain/assign.ts';
 import { Unavailable } from '../domain/errors.ts';
-import { type Group, type GroupId, isExpiredMember, type Member, memberExpiry } from '../domain/group.ts';
+import { type Group, type GroupId, type Member, memberExpiry } from '../domain/group.ts';
 import { GroupFull } from '../domain/group-errors.ts';
 import {
   ASSIGNMENT_LIFE_MS,
@@ -11,12 +11,12 @@ import {
   JOIN_WAIT_MS,
   JOINS_GATHERED_MS,
 } from '../domain/limits.ts';
-import { actOnAll } from '../domain/parallel.ts';
 import { isSamePlan, type Plan, tenureFrom } from '../domain/plan.ts';
 import type { Topic } from '../domain/topic.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
 import type { GroupPorts } from './group-ports.ts';
 import { fitting, forgetDeadTopic, type GroupTopics, readGroupTopics } from './group-topics.ts';
+import { liveMembers } from './live-members.ts';
 import type { KnownPlan } from './plan-cache.ts';
 import { insisting } from './store-failed.ts';
 
@@ -59,10 +59,9 @@ export async function checkGroup(ports: Ports, id: GroupId, patient = false): Pr
     }
     const known = await ports.plans.of(ports, group);
     if (group.checkAt > now) return { group, known };
-    const gatherMs = known.at + JOINS_GATHERED_MS - now;
-    if (mayGather && gatherMs > 0) {
+    if (mayGather && gatheringMs(known, now) > 0) {
       mayGather = false;
-      await ports.sleep(gatherMs);
+      await ports.sleep(gatheringMs(known, now));
       continue;
     }
     const busyUntil = now + GROUP_CHECK_MS;
@@ -79,6 +78,11 @@ export async function checkGroup(ports: Ports, id: GroupId, patient = false): Pr
   throw new Unavailable(`The assignment of group '${id.name}' is being changed by others all the time`);
 }
 
+/** ms for which joins are still gathered since the last assignment; its maker's clock may have been ahead: then none. */
+export function gatheringMs({ at }: KnownPlan, now: number): number {
+  return now < at ? 0 : Math.max(0, at + JOINS_GATHERED_MS - now);
+}
+
 interface Outcome {
   readonly known: KnownPlan;
   readonly checkAt: number;
@@ -87,8 +91,7 @@ interface Outcome {
 }
 
 async function assignAnew(ports: Ports, claimed: Group): Promise<Outcome> {
-  const [members, noted] = await Promise.all([ports.members.all(claimed), ports.groupTopics.all(claimed)]);
-  const live = await liveMembers(ports, claimed, members);
+  const [live, noted] = await Promise.all([liveMembers(ports, claimed), ports.groupTopics.all(claimed)]);
   const topics = await readGroupTopics(ports, claimed, noted, live);
   const before = await ports.plans.of(ports, claimed);
   const inPlan = new Set(before.plan.topics.map((topic) => topic.id));
@@ -98,15 +101,6 @@ async function assignAnew(ports: Ports, claimed: Group): Promise<Outcome> {
     checkAt: live.length === 0 ? NEVER_DUE : Math.min(...live.map(memberExpiry)),
     dead: topics.dead.filter(({ topicId }) => !inPlan.has(topicId)),
   };
-}
-
-async function liveMembers(ports: Ports, id: GroupId, members: readonly Member[]): Promise<Member[]> {
-  const now = ports.clock.now();
-  const isOut = await actOnAll(
-    members,
-    async (member) => isExpiredMember(member, now) && (await ports.members.expire(id, member)),
-  );
-  return members.filter((_, i) => !isOut[i]);
 }
 
 /** An assignment that is found where this one was to be put counts, though its checker died: one goes on from it. */

@@ -1,9 +1,8 @@
 import { GroupNotFound } from '../domain/group-errors.ts';
-import { JOINS_GATHERED_MS } from '../domain/limits.ts';
 import { sharesOf } from '../domain/plan.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Session } from './find-member.ts';
-import { checkGroup, markDue, refuseSurplus } from './group-check.ts';
+import { checkGroup, gatheringMs, markDue, refuseSurplus } from './group-check.ts';
 import type { GroupPorts } from './group-ports.ts';
 import type { TopicError } from './group-requests.ts';
 import { compareTopics, topicErrors } from './group-topics.ts';
@@ -31,7 +30,7 @@ export async function standingOf(ports: GroupPorts, session: Session, known: Kno
   if (differ) await markDue(ports, group);
   // What others did to it, joining mostly, waits until that many come together.
   const now = ports.clock.now();
-  const isDue = differ || hasChanged || (group.checkAt <= now && known.at + JOINS_GATHERED_MS <= now);
+  const isDue = differ || hasChanged || (group.checkAt <= now && gatheringMs(known, now) === 0);
   const isNamed = known.plan.members.some(({ key }) => key === member.key);
   const checked = isDue || !isNamed ? await checkNow(ports, session, known, !isNamed) : known;
   const errors = topicErrors(member.topics, topics, checked);

@@ -14,6 +14,8 @@ import { storeFailed } from './store-failed.ts';
 /** Pauses between looks while waiting, as a fetch makes them: each look costs half a unit a partition. */
 const PAUSE_MS_MIN = 50;
 const PAUSE_MS_MAX = 500;
+/** Longest wait of a poll that has partitions to give back to tell of. */
+const REVOKED_WAIT_MS_MAX = 1_000;
 
 /**
  * One poll of a member: commits, releases, takes what it is to have and is free, and reads what it holds. Who has no
@@ -32,7 +34,8 @@ export async function pollGroup(ports: GroupPorts, request: PollRequest, sink: G
 }
 
 async function poll(ports: GroupPorts, request: PollRequest, sink: GroupSink): Promise<PollResult> {
-  const waitUntil = Math.min(ports.clock.now() + request.waitMs, request.deadline);
+  const begunAt = ports.clock.now();
+  const waitUntil = Math.min(begunAt + request.waitMs, request.deadline);
   const { memberId: givenId } = request;
   const joined = givenId === undefined ? await joinGroup(ports, request) : undefined;
   let session: Session = joined ?? (await renewSession(ports, request.group, givenId!, request));
@@ -42,6 +45,7 @@ async function poll(ports: GroupPorts, request: PollRequest, sink: GroupSink): P
   const commits = await commitPositions(ports, { group: session.group, memberId, known }, request, request.deadline);
   const claims = new Claims(request, commits);
   let isFresh = joined !== undefined;
+  let revokedAtFirst: number | undefined;
   for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {
     const standing = await standingOf(ports, session, known);
     const owned = await ownPartitions(ports, session, standing, claims, takes, isFresh).catch((error: unknown) =>
@@ -57,9 +61,12 @@ async function poll(ports: GroupPorts, request: PollRequest, sink: GroupSink): P
       errors: [...standing.errors, ...owned.errors, ...errors].toSorted(byPartition),
       ...(turn === undefined ? {} : { turn }),
     };
-    // What is wrong with a topic or a partition may stay so: it is told, and not hurried.
-    const isNews = count > 0 || revoked.length > 0 || commits.some(({ error }) => error);
-    const remainingMs = waitUntil - ports.clock.now();
+    // What is wrong with a topic or a partition may stay so, and what is revoked may have been told before: neither is
+    // hurried, or who polls again at once polls for ever.
+    revokedAtFirst ??= revoked.length;
+    const isNews = count > 0 || revoked.length > revokedAtFirst || commits.some(({ error }) => error);
+    const until = revoked.length > 0 ? Math.min(waitUntil, begunAt + REVOKED_WAIT_MS_MAX) : waitUntil;
+    const remainingMs = until - ports.clock.now();
     if (isNews || remainingMs <= 0) return told;
     claims.hold(assigned);
     isFresh = false;

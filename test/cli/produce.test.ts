@@ -23,6 +23,17 @@ function fileOf(name: string, text: string): string {
   return path;
 }
 
+/** An endpoint that describes the topic, and leaves all else to `answer`. @returns its URL */
+async function endpoint(answer: (response: ServerResponse) => unknown): Promise<string> {
+  const server = createServer((request, response) => {
+    if (request.method !== 'GET') return void answer(response);
+    response.end(JSON.stringify({ name: 'orders', id: 'x', partitions: 1, retentionMs: 3_600_000, createdAt: 0 }));
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
 describe('vertebra produce', () => {
   it('appends lines of standard input as they are', async () => {
     const url = await withTopic();
@@ -86,6 +97,14 @@ describe('vertebra produce', () => {
     expect(await storedIn(url)).toEqual(lines);
   });
 
+  it('tells of a line beside the bar, not within it', async () => {
+    const url = await withTopic();
+    const args = ['produce', 'orders', '--format', 'ndjson', '--skip-invalid'];
+    const { code, err } = await command(url, args, { input: '{\n1\n', isTTY: true });
+    expect(code).toBe(0);
+    expect(err).toContain('\r\u001b[Kline 1 skipped: the value is not JSON\n');
+  });
+
   it('delivers what it has read when it is interrupted', async () => {
     const url = await withTopic();
     const line = commandLine({ env: { VERTEBRA_ENDPOINT: url } });
@@ -99,18 +118,11 @@ describe('vertebra produce', () => {
   });
 
   it('reads no faster than it can deliver', async () => {
-    // An endpoint that describes the topic, and leaves everything else without an answer until the end.
     const waiting: ServerResponse[] = [];
     let refusing = false;
     const refuse = (response: ServerResponse) => void response.writeHead(400).end();
-    const server = createServer((request, response) => {
-      if (request.method !== 'GET') return refusing ? refuse(response) : void waiting.push(response);
-      response.end(JSON.stringify({ name: 'orders', id: 'x', partitions: 1, retentionMs: 3_600_000, createdAt: 0 }));
-    }).listen(0, '127.0.0.1');
-    onTestFinished(() => void server.close());
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const line = commandLine({ env: { VERTEBRA_ENDPOINT: `http://127.0.0.1:${port}` } });
+    const url = await endpoint((response) => (refusing ? refuse(response) : void waiting.push(response)));
+    const line = commandLine({ env: { VERTEBRA_ENDPOINT: url } });
     const running = line.run('produce', 'orders');
     const megabyte = Buffer.alloc(1024 * 1024, `${'x'.repeat(1023)}\n`);
     let taken = 0;
@@ -135,10 +147,25 @@ describe('vertebra produce', () => {
     );
   });
 
-  it('ends with 3 when there is no such topic, before it reads anything', async () => {
-    const { url } = await startedBackbone();
+  it('tells what was not delivered, and why, though the input goes on', async () => {
+    const problem = JSON.stringify({ code: 'forbidden', detail: 'You may not' });
+    const url = await endpoint((response) =>
+      response.writeHead(403, { 'content-type': 'application/problem+json' }).end(problem),
+    );
     const line = commandLine({ env: { VERTEBRA_ENDPOINT: url } });
-    expect(await line.run('produce', 'nothing')).toBe(3); // although the input never ends
+    const running = line.run('produce', 'orders');
+    line.stdin.write('one\ntwo\n');
+    expect(await running).toBe(4);
+    expect(line.err()).toMatch(
+      /^0 records delivered .*\nvertebra: line 1: You may not .*\n2 records that were read are not stored\n$/,
+    );
+  });
+
+  it('ends with 3 when there is no such topic or partition, before it reads anything', async () => {
+    const url = await withTopic();
+    const line = () => commandLine({ env: { VERTEBRA_ENDPOINT: url } }); // whose input never ends
+    expect(await line().run('produce', 'nothing')).toBe(3);
+    expect(await line().run('produce', 'orders', '--partition', '1')).toBe(3);
   });
 
   it.each([

@@ -250,6 +250,28 @@ describe('a topic', () => {
     await until(() => isAllCommitted(groupId));
   });
 
+  it('of more partitions than a call takes or looks at is read as a whole', async () => {
+    const { topic, groupId } = await place(70);
+    await produce(topic, 0, 500);
+    const seen = new Set<number>();
+    const eachMessage: RunOptions<number>['eachMessage'] = async ({ message }) => void seen.add(message.value!);
+    const consumer = await run(topic, { groupId }, { eachMessage });
+    await until(() => seen.size === 500);
+    expect(consumer.assignment()).toHaveLength(70);
+    await produce(topic, 500, 700);
+    await until(() => seen.size === 700);
+    await until(() => isAllCommitted(groupId));
+  });
+
+  it('that the group never had is refused to who has no default for it, and nobody is a member then', async () => {
+    const { topic, groupId } = await place(1);
+    const consumer = client.consumer({ groupId, autoOffsetReset: 'none' });
+    await consumer.subscribe({ topic });
+    const running = consumer.run({ eachMessage: () => {} });
+    await expect(running).rejects.toMatchObject({ code: 'no_committed_offset', status: 409 });
+    expect((await client.admin().describeGroup(groupId)).members).toEqual([]);
+  });
+
   it('that does not exist is told by run; nothing is joined', async () => {
     const consumer = client.consumer({ groupId: 'nobody' });
     await consumer.subscribe({ topics: ['no-such-topic'] });

@@ -286,6 +286,33 @@ describe('at most once', () => {
   });
 });
 
+describe('a commit that another one of the same member has overtaken', () => {
+  it('is no refusal', async () => {
+    const { time, server, open } = openConsumerBench();
+    server.append('orders', 0, ...range(0, 3));
+    const consumer = open<number>();
+    const { 'commit.refused': refused } = recordEvents(consumer, 'commit.refused');
+    let seen = 0;
+    await consumer.run({ eachMessage: async () => void seen++ });
+    const poll = gate();
+    let isHeld = false;
+    server.fault = async ({ act, body }) => {
+      if (act !== 'poll' || body.commit?.length === 0) return undefined;
+      isHeld = true;
+      await poll.passed;
+      return undefined;
+    };
+    await time.until(() => isHeld);
+    server.append('orders', 0, 3);
+    await consumer.commitOffsets([{ topic: 'orders', partition: 0, offset: 4 }]);
+    poll.open();
+    await time.until(() => seen === 4);
+    await time.advance(20_000);
+    expect(server.committed('orders', 0)).toBe(4);
+    expect(refused).toEqual([]);
+  });
+});
+
 describe('manual commits', () => {
   it('are the only ones', async () => {
     const { time, server, open } = openConsumerBench();

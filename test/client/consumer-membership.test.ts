@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Consumer } from '../../client/consumer.ts';
 import { gate, openConsumerBench, recordEvents } from '../support/consumer-bench.ts';
 import type { GroupFault } from '../support/group-server.ts';
 
@@ -231,6 +232,25 @@ describe('stop', () => {
     expect(server.committed('orders', 0)! + server.committed('orders', 1)!).toBe(3);
     expect([server.owner('orders', 0), server.owner('orders', 1)]).toEqual([null, null]);
     expect(server.members).toEqual([]);
+  });
+
+  it('lets onRevoked commit what only the user knows to be done', async () => {
+    const { time, server, open } = openConsumerBench();
+    server.append('orders', 0, ...range(0, 5));
+    let seen = 0;
+    const consumer: Consumer<number> = open<number>({
+      commit: 'manual',
+      onRevoked: () => consumer.commitOffsets([{ topic: 'orders', partition: 0, offset: seen }]),
+    });
+    await consumer.run({ eachMessage: async () => void seen++ });
+    await time.until(() => seen === 5);
+    let stopped = false;
+    void consumer.stop().then(() => {
+      stopped = true;
+    });
+    await time.until(() => stopped);
+    expect(server.committed('orders', 0)).toBe(5);
+    expect(server.owner('orders', 0)).toBeNull();
   });
 
   it('waits no longer than it is told, aborts what is in hand then, and does not commit it', async () => {

@@ -171,6 +171,9 @@ describe('an uploaded value', () => {
     const abort = new AbortController();
     abort.abort(new Error('enough'));
     const source = payloads(() => Promise.reject(abort.signal.reason));
-    await expect(source.bytes(at, LINK, { signal: abort.signal })).rejects.toThrow('enough');
+    await expect(source.bytes(at, LINK, { signal: abort.signal })).rejects.toMatchObject({
+      code: 'aborted',
+      cause: { message: 'enough' },
+    });
   });
 });

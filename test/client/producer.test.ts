@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { bytes, type Encoder, utf8, withSchema } from '../../client/codec.ts';
 import { Closed, InvalidOptions, NotDelivered, RecordTooLarge, ValidationError } from '../../client/errors.ts';
+import { BATCH_BYTES_MAX } from '../../client/limits.ts';
 import type { Message, ProducerOptions } from '../../client/producer-words.ts';
 import { Vertebra } from '../../client/vertebra.ts';
 import { type LocalBackbone, startLocalBackbone } from '../../local/embedding.ts';
@@ -141,7 +143,9 @@ describe('send', () => {
   });
 
   it('refuses what is no list of messages', async () => {
-    expect(await thrownBy(open().send({ topic: 'whatever' } as never))).toBeInstanceOf(ValidationError);
+    const none = { topic: 'whatever' } as never;
+    expect(await thrownBy(open().send(none))).toBeInstanceOf(ValidationError);
+    expect(await thrownBy(open().sendBatch({ topicMessages: [none] }))).toBeInstanceOf(ValidationError);
   });
 
   it('to several topics answers for each', async () => {
@@ -303,6 +307,16 @@ describe('batches', () => {
     expect(inBatches).toBeLessThanOrEqual(20);
   });
 
+  it('fit into a request even when they are as large as can be and do not compress', async () => {
+    const topic = await newTopic();
+    const producer = open({ codec: bytes(), batchBytes: BATCH_BYTES_MAX, lingerMs: 1_000 });
+    const value = randomBytes(Math.floor(BATCH_BYTES_MAX / 4) - 100);
+    const sent = producer.send({ topic, messages: Array.from({ length: 4 }, () => ({ value })) });
+    await producer.flush();
+    expect((await sent).map(({ offset }) => offset)).toEqual([0, 1, 2, 3]);
+    expect(produced(topic).map(({ body }) => body.length)).toEqual([expect.closeTo(BATCH_BYTES_MAX, -3)]);
+  });
+
   it('are packed, and carry a key of their own', async () => {
     const topic = await newTopic();
     const producer = open({ batchRecords: 1_000 });
@@ -389,7 +403,7 @@ describe('the end', () => {
     const topic = await newTopic();
     const producer = open({ lingerMs: 60_000 });
     const sent = producer.send({ topic, messages: [{ value: 1 }] });
-    expect(await producer.close()).toEqual({ undelivered: [] });
+    expect(await producer.close({ timeoutMs: Number.POSITIVE_INFINITY })).toEqual({ undelivered: [] });
     expect(await sent).toMatchObject([{ offset: 0 }]);
     expect(await thrownBy(producer.send({ topic, messages: [{ value: 2 }] }))).toBeInstanceOf(Closed);
     expect(await producer.disconnect()).toEqual({ undelivered: [] });

@@ -47,6 +47,10 @@ describe('a call', () => {
     expect(sent.body.toString()).toBe('{"é":1}');
   });
 
+  it('may take for ever', async () => {
+    expect((await transport().call({ ...get, timeoutMs: Number.POSITIVE_INFINITY })).status).toBe(200);
+  });
+
   it('packs a body when told to', async () => {
     await transport().call({ ...post, body: { type: 'text/plain', bytes: 'a'.repeat(1_000), gzip: true } });
     const { headers, body } = server.passed.at(-1)!;
@@ -207,6 +211,7 @@ describe('an endpoint', () => {
   it.each([
     [{ requestTimeoutMs: 0 }, 'requestTimeoutMs'],
     [{ clientId: 'a\nb' }, 'clientId'],
+    [{ retry: { withinMs: Number.NaN } }, 'retry.withinMs'],
   ])('with %j is refused', (options, name) => {
     expect(() => new Vertebra({ endpoint: server.url, ...options })).toThrow(name);
   });

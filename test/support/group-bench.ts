@@ -8,6 +8,7 @@ import type {
   HeartbeatRequest,
   NamedPartition,
   OwnedOffset,
+  OwnedPartition,
   PartSink,
   PollRequest,
   PollResult,
@@ -141,8 +142,10 @@ export class Consumer {
   readonly join: Partial<PollRequest>;
   memberId: string | undefined;
   held: readonly Assigned[] = [];
-  revoked: PollResult['revoked'] = [];
+  revoked: OwnedPartition[] = [];
   readonly records: string[] = [];
+  /** Where it was in each partition that it ever had. */
+  readonly #places = new Map<string, OwnedOffset>();
 
   constructor(host: GroupHost, join: Partial<PollRequest> = {}, group = 'g') {
     this.host = host;
@@ -164,16 +167,23 @@ export class Consumer {
     const answer = await poll(this.host, whole, room);
     this.memberId = answer.memberId;
     this.held = answer.assigned;
-    this.revoked = answer.revoked;
+    for (const { topic, partition, epoch, offset } of answer.assigned) {
+      this.#places.set(`${topic}#${partition}`, { topic, partition, epoch, offset });
+    }
+    this.revoked = [...answer.revoked];
     this.records.push(...answer.records);
     return answer;
   }
 
-  /** What is to be given back is finished: its offsets are committed, and it is released, in one call. */
+  /** What is to be given back is finished: how far it got is committed, and it is released, in one call. */
   async giveBack(): Promise<Polled> {
     const release = this.revoked;
     this.revoked = [];
-    return this.poll({ release });
+    const commit = release.flatMap((entry) => {
+      const place = this.#places.get(`${entry.topic}#${entry.partition}`);
+      return place?.epoch === entry.epoch ? [place] : [];
+    });
+    return this.poll({ release, commit });
   }
 
   async beat(request: Partial<HeartbeatRequest> = {}): Promise<Told> {

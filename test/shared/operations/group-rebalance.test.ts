@@ -111,8 +111,9 @@ describe('members of one group', () => {
     expect(joiner.records.map((record) => record.split(':')[0])).toEqual(Array(5).fill(String(revoked[0]!.partition)));
   });
 
-  it('all have their share when 50 join within a second: three assignments, and three polls each', async () => {
+  it('all have their share when 50 join within a second: three assignments, three polls each, no record twice', async () => {
     await makeTopic(host, 't', { partitions: 100 });
+    await Promise.all(all(100).map((partition) => append(host, 't', 'a', 2, partition)));
     const begun = Date.now();
     const sleep = async (ms: number) => {
       await pause(ms);
@@ -135,6 +136,8 @@ describe('members of one group', () => {
     }
     expect(members.map(({ held }) => held.length)).toEqual(Array(50).fill(2));
     expect(new Set(owned(members)).size).toBe(100);
+    expect(members.flatMap(({ records }) => records)).toHaveLength(200);
+    expect(new Set(members.flatMap(({ records }) => records)).size).toBe(200);
   });
 });
 

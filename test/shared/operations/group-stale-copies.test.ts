@@ -173,7 +173,21 @@ describe('an epoch that is over', () => {
   });
 });
 
-describe('topics that stay wrong', () => {
+describe('an assignment by a clock that was ahead', () => {
+  it('holds up neither a join nor a check that is due', async () => {
+    await makeTopic(host, 't', { partitions: 2 });
+    await new Consumer(bench.host(60_000), { sessionTimeoutMs: 6_000 }).poll();
+    const begun = bench.clock.now();
+    const next = new Consumer(host);
+    await next.poll();
+    expect(bench.clock.now() - begun).toBeLessThan(1_000);
+    bench.clock.pass(40_000);
+    await new Consumer(host, {}).poll();
+    expect(bench.clock.now() - begun).toBeLessThan(42_000);
+  });
+});
+
+describe('what stays as it is', () => {
   it('do not end the wait of a long poll', async () => {
     for (const name of ['t', 'u']) await makeTopic(host, name, { partitions: 1 });
     const member = new Consumer(host, { topics: ['t', 'u'] });
@@ -184,6 +198,36 @@ describe('topics that stay wrong', () => {
     const answer = await member.poll({ waitMs: 5_000, positions: member.positions });
     expect(brief(answer).errors).toEqual(['u: topic_not_found']);
     expect(bench.clock.now() - begun).toBeGreaterThanOrEqual(5_000);
+  });
+
+  it('and partitions that are given back slowly do neither; what is revoked meanwhile does', async () => {
+    await makeTopic(host, 't', { partitions: 4 });
+    const [slow, other] = [new Consumer(host), new Consumer(bench.host())];
+    await slow.poll();
+    await other.poll();
+    const begun = bench.clock.now();
+    const told = await slow.poll({ waitMs: 10_000 });
+    expect(told.revoked).toHaveLength(2);
+    expect(bench.clock.now() - begun).toBeGreaterThanOrEqual(1_000);
+    expect(bench.clock.now() - begun).toBeLessThan(2_000);
+
+    const third = new Consumer(bench.host(), {}, 'u');
+    await makeTopic(host, 'u', { partitions: 2 });
+    const holder = new Consumer(host, { topics: ['u'] }, 'u');
+    await holder.poll();
+    const { sleep } = host.ports;
+    let hasJoined = false;
+    const joining = async (ms: number) => {
+      await sleep(ms);
+      if (!hasJoined) {
+        hasJoined = true;
+        await third.poll({ topics: ['u'] });
+      }
+    };
+    holder.host = { ...host, ports: { ...host.ports, sleep: joining } };
+    const since = bench.clock.now();
+    expect((await holder.poll({ waitMs: 20_000 })).revoked).toHaveLength(1);
+    expect(bench.clock.now() - since).toBeLessThan(5_000);
   });
 
   it('as those that grow beyond what a group may have are told, and hold on to what was handed out', async () => {
