@@ -129,6 +129,38 @@ export const METADATA_BYTES_MAX = 255;
 export const DEAD_LETTER_ERROR_NAME_BYTES_MAX = 512;
 export const DEAD_LETTER_ERROR_BYTES_MAX = 4_096;
 
+// ---- Push subscriptions
+/** A filter's pattern as JSON. Source: AWS, EventBridge quotas, "Event pattern size", at most. */
+export const FILTER_CHARS_MAX = 4_096;
+/** Objects and arrays within each other in a pattern. */
+export const FILTER_DEPTH_MAX = 32;
+/** Ways in which a pattern's `$or`s can be combined: each is one look at the record. */
+export const FILTER_ALTERNATIVES_MAX = 100;
+/** Stars in one wildcard text. */
+export const FILTER_WILDCARDS_MAX = 16;
+/** What is kept of an error that a target told, in characters, printable ones only. */
+export const TARGET_ERROR_CHARS_MAX = 200;
+/** Longest URL of a target: what proxies and servers commonly take. */
+export const TARGET_URL_CHARS_MAX = 2_048;
+/** How much of an HTTP target's answer is read: the failed records of a batch of 800 by name. */
+export const TARGET_ANSWER_BYTES_MAX = 64 * 1024;
+/** Headers of that answer, together. */
+export const TARGET_ANSWER_HEADER_BYTES_MAX = 16 * 1024;
+/** Resolving a name, connecting and TLS: a host that takes longer is away. */
+export const TARGET_CONNECT_TIMEOUT_MS = 10_000;
+/** The longest pause that a target may ask for: one try an hour costs nothing. */
+export const RETRY_AFTER_MS_MAX = 3_600_000;
+/** Source: AWS Lambda, "Invocation payload", 6 MB for a synchronous call. HTTP targets get no more at once. */
+export const TARGET_CALL_BYTES_MAX = 6 * 1024 * 1024;
+/** Source: AWS, SQS quotas: "Message size", which is also that of a batch, and "Entries in a batch request". */
+export const SQS_BATCH_BYTES_MAX = 1024 * 1024;
+export const SQS_BATCH_ENTRIES_MAX = 10;
+/** Source: AWS, EventBridge, "PutEvents": entries per call, and the size of one entry and of all of them. */
+export const EVENT_BRIDGE_ENTRIES_MAX = 10;
+export const EVENT_BRIDGE_BYTES_MAX = 256 * 1024;
+/** How long the secret before the last rotation still signs. */
+export const OLD_SECRET_LIFE_MS = 24 * 3_600_000;
+
 // ---- Background work
 /** How long one run of the sweep works before it leaves the rest to the next. */
 export const SWEEP_RUN_MS = 40_000;
