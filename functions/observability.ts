@@ -1,6 +1,6 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
-import { BackboneError, type ErrorCode } from '../shared/domain/errors.ts';
+import { BackboneError, type ErrorCode, UnknownLayout } from '../shared/domain/errors.ts';
 import type { Observation } from '../shared/domain/observation.ts';
 import { WriteFailed } from '../shared/domain/write-failed.ts';
 
@@ -17,6 +17,7 @@ const METRIC_OF = {
   append_fenced: 'AppendsFenced',
   append_late: 'AppendsLate',
   stranger_in_slot: 'StrangersInSlot',
+  unknown_layout: 'UnknownLayouts',
   payload_missing: 'PayloadsMissing',
   payload_corrupt: 'PayloadsCorrupt',
   slots_voided: 'SlotsVoided',
@@ -36,6 +37,7 @@ export function observe(observation: Observation): void {
 export function logFailure(message: string, failure: unknown, fields: Readonly<Record<string, string>> = {}): void {
   const error = failure instanceof Error ? failure : new Error(String(failure));
   const passes = error instanceof WriteFailed || (error instanceof BackboneError && error.retryable);
+  if (error instanceof UnknownLayout) observe({ kind: 'unknown_layout' });
   const extra = { ...fields, error: factsOf(error) };
   if (passes) logger.warn(message, extra);
   else logger.error(message, extra);

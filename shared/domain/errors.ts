@@ -236,3 +236,16 @@ export class StrangerInSlot extends BackboneError {
     super(`slot ${last} of ${log} was reserved by ${append} and is held by ${found}`);
   }
 }
+
+/**
+ * A stored item has a layout that this version does not know: a newer one wrote it, or it is none of ours. It was neither
+ * read nor changed. Alarm; callers are told no more than `internal`.
+ */
+export class UnknownLayout extends BackboneError {
+  readonly code = 'internal';
+  constructor(item: string, found: string | undefined, known: string) {
+    super(
+      `item '${item}' has ${found === undefined ? 'no layout version' : `layout ${found}`}; this version knows ${known}`,
+    );
+  }
+}

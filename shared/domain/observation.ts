@@ -1,6 +1,7 @@
 /** Something that an operation did or met which nobody asked for, for metrics and alarms. Carries no payload. */
 export type Observation =
   | { readonly kind: 'append_fenced' | 'append_late' | 'stranger_in_slot'; readonly log: string }
+  | { readonly kind: 'unknown_layout' }
   | { readonly kind: 'removals_deferred'; readonly count: number }
   | { readonly kind: 'topic_purged'; readonly topicId: string }
   | { readonly kind: 'payload_missing' | 'payload_corrupt'; readonly log: string }

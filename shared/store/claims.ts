@@ -3,7 +3,7 @@ import { type AttributeValue, GetItemCommand, PutItemCommand, UpdateItemCommand 
 import type { Claim } from '../domain/claim.ts';
 import { decodeClaim, encodeClaim } from './claim-layout.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
-import { claimKey, LAYOUT_VERSION } from './keys.ts';
+import { claimKey, KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
 
 type Item = Record<string, AttributeValue>;
 
@@ -42,8 +42,8 @@ export class Claims {
         claim: { B: bytes },
         expiresAt: { N: String(claim.expiresAt) },
       },
-      ConditionExpression: 'attribute_not_exists(pk) OR expiresAt <= :now',
-      ExpressionAttributeValues: { ':now': { N: String(Math.floor(now / 1_000)) } },
+      ConditionExpression: `attribute_not_exists(pk) OR (${KNOWN_LAYOUT} AND expiresAt <= :now)`,
+      ExpressionAttributeValues: { ':now': { N: String(Math.floor(now / 1_000)) }, ...KNOWN_VERSION },
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     try {
@@ -68,12 +68,13 @@ export class Claims {
       TableName: this.#table,
       Key: itemKey(topicId, key),
       UpdateExpression: 'SET claim = :to, expiresAt = :until',
-      ConditionExpression: 'claim = :from AND expiresAt = :expiresAt',
+      ConditionExpression: `${KNOWN_LAYOUT} AND claim = :from AND expiresAt = :expiresAt`,
       ExpressionAttributeValues: {
         ':from': { B: encodeClaim(from) },
         ':to': { B: bytes },
         ':expiresAt': { N: String(from.expiresAt) },
         ':until': { N: String(to.expiresAt) },
+        ...KNOWN_VERSION,
       },
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
@@ -99,6 +100,7 @@ function itemKey(topicId: string, key: string): Item {
 }
 
 function bytesOf(item: Item): Uint8Array {
+  refuseUnknownLayout(item);
   const bytes = item.claim?.B;
   if (bytes === undefined) throw new Error(`item ${item.pk?.S} holds no claim`);
   return bytes;

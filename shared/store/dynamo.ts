@@ -1,6 +1,7 @@
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { AttributeValue, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { Throttled, Unavailable } from '../domain/errors.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
+import { refuseUnknownLayout } from './keys.ts';
 
 /** What stores need of a DynamoDB client: the ordinary one, or anything that answers its commands. */
 export type DynamoDB = Pick<DynamoDBClient, 'send'>;
@@ -101,8 +102,24 @@ export class WriteAttempts {
 }
 
 /** The condition of a conditional write did not hold. */
-export function isConditionFailed(error: unknown): error is Error & { Item?: Record<string, never> } {
+export function isConditionFailed(error: unknown): error is Error & { Item?: Record<string, AttributeValue> } {
   return nameOf(error) === 'ConditionalCheckFailedException';
+}
+
+/**
+ * Awaits a conditional write that asks for the item which it meets (`ALL_OLD`).
+ *
+ * @returns whether its condition held @throws {UnknownLayout} nothing was written; {WriteFailed}
+ */
+export async function whetherWritten(written: Promise<unknown>): Promise<boolean> {
+  try {
+    await written;
+    return true;
+  } catch (error) {
+    if (!isConditionFailed(error)) throw error;
+    if (error.Item !== undefined) refuseUnknownLayout(error.Item);
+    return false;
+  }
 }
 
 function isThrottle(error: unknown): boolean {

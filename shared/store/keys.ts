@@ -1,3 +1,5 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { UnknownLayout } from '../domain/errors.ts';
 import type { PartitionId } from '../domain/topic.ts';
 import type { UploadId } from '../domain/upload.ts';
 
@@ -128,3 +130,20 @@ const OFFSET_DIGITS = 16;
 
 /** Version of every stored layout, in attribute `v`. */
 export const LAYOUT_VERSION = '1';
+
+/** What every conditional write demands of an item that it would change: it is not for this version to touch another. */
+export const KNOWN_LAYOUT = 'v = :v';
+/** What `KNOWN_LAYOUT` is about. */
+export const KNOWN_VERSION = { ':v': { N: LAYOUT_VERSION } } as const;
+
+/**
+ * Everybody who takes a stored item apart asks this first.
+ *
+ * @param item whole, or a projection of it with its key and `v`
+ * @throws {UnknownLayout}
+ */
+export function refuseUnknownLayout(item: Readonly<Record<string, AttributeValue>>): void {
+  if (item.v?.N === LAYOUT_VERSION) return;
+  const { pk = item.log, sk = item.last, v } = item;
+  throw new UnknownLayout(`${pk?.S} ${sk?.S ?? sk?.N}`, v?.N ?? v?.S, LAYOUT_VERSION);
+}

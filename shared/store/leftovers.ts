@@ -6,8 +6,8 @@ import {
   type UpdateItemCommandInput,
 } from '@aws-sdk/client-dynamodb';
 import type { Leftover, Page } from '../domain/topic.ts';
-import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
-import { LEFTOVERS, leftoverKey } from './keys.ts';
+import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { KNOWN_LAYOUT, KNOWN_VERSION, LEFTOVERS, leftoverKey, refuseUnknownLayout } from './keys.ts';
 
 type Item = Record<string, AttributeValue>;
 
@@ -46,8 +46,8 @@ export class Leftovers {
   async markAbandoned(topicId: string): Promise<boolean> {
     return this.#update(topicId, {
       UpdateExpression: 'SET abandoned = :true',
-      ConditionExpression: 'attribute_exists(pk) AND attribute_not_exists(deleted)',
-      ExpressionAttributeValues: { ':true': { BOOL: true } },
+      ConditionExpression: `${KNOWN_LAYOUT} AND attribute_not_exists(deleted)`,
+      ExpressionAttributeValues: { ':true': { BOOL: true }, ...KNOWN_VERSION },
     });
   }
 
@@ -55,26 +55,31 @@ export class Leftovers {
   async markClosed(topicId: string, closedAt: number): Promise<void> {
     await this.#update(topicId, {
       UpdateExpression: 'SET closedAt = :at',
-      ConditionExpression: 'attribute_exists(pk) AND attribute_not_exists(closedAt)',
-      ExpressionAttributeValues: { ':at': { N: String(closedAt) } },
+      ConditionExpression: `${KNOWN_LAYOUT} AND attribute_not_exists(closedAt)`,
+      ExpressionAttributeValues: { ':at': { N: String(closedAt) }, ...KNOWN_VERSION },
     });
   }
 
   /** Forgets a leftover of which nothing is left. @throws {WriteFailed} */
   async remove(topicId: string): Promise<void> {
-    const command = new DeleteItemCommand({ TableName: this.#table, Key: key(topicId) });
-    await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+    const command = new DeleteItemCommand({
+      TableName: this.#table,
+      Key: key(topicId),
+      ConditionExpression: KNOWN_LAYOUT,
+      ExpressionAttributeValues: KNOWN_VERSION,
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
   async #update(topicId: string, change: Partial<UpdateItemCommandInput>): Promise<boolean> {
-    const command = new UpdateItemCommand({ TableName: this.#table, Key: key(topicId), ...change });
-    try {
-      await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
-      return true;
-    } catch (error) {
-      if (isConditionFailed(error)) return false;
-      throw error;
-    }
+    const command = new UpdateItemCommand({
+      TableName: this.#table,
+      Key: key(topicId),
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+      ...change,
+    });
+    return whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 }
 
@@ -84,6 +89,7 @@ function key(topicId: string): Item {
 }
 
 function toLeftover(item: Item): Leftover {
+  refuseUnknownLayout(item);
   return {
     name: item.name!.S!,
     id: item.sk!.S!,

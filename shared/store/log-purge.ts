@@ -1,7 +1,7 @@
 import { BatchWriteItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb';
 import type { PartitionId } from '../domain/topic.ts';
 import { type DynamoDB, readOutcome, WriteAttempts } from './dynamo.ts';
-import { intentKey, logKey } from './keys.ts';
+import { intentKey, logKey, refuseUnknownLayout } from './keys.ts';
 
 /** What is stored in the Log table for a partition. */
 export type LogItems = 'slots' | 'intents';
@@ -20,7 +20,7 @@ export class LogPurge {
    * Lists items behind `after` by their sort key, ascending: one strongly consistent Query.
    *
    * @returns `more`: the Query was cut by `limit` or by its 1 MB page
-   * @throws {Throttled | Unavailable}
+   * @throws {Throttled | Unavailable | UnknownLayout}
    */
   async list(
     partition: PartitionId,
@@ -31,13 +31,14 @@ export class LogPurge {
     const command = new QueryCommand({
       TableName: this.#table,
       KeyConditionExpression: '#log = :log AND #last > :after',
-      ProjectionExpression: '#last',
+      ProjectionExpression: 'v, #log, #last',
       ExpressionAttributeNames: { '#log': 'log', '#last': 'last' },
       ExpressionAttributeValues: { ':log': { S: partitionKey(partition, items) }, ':after': { N: String(after) } },
       ConsistentRead: true,
       Limit: limit,
     });
     const { Items, LastEvaluatedKey } = await readOutcome(this.#dynamodb.send(command));
+    for (const item of Items ?? []) refuseUnknownLayout(item);
     return { lasts: (Items ?? []).map(({ last }) => Number(last!.N)), more: LastEvaluatedKey !== undefined };
   }
 

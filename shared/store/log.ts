@@ -18,7 +18,8 @@ export interface SlotPage {
 
 type Item = Record<string, AttributeValue>;
 
-const OUTLINE = '#last, #count, #at, #append, #previous, #expiresAt, #void, #reservedBy, #spill';
+const OUTLINE = '#v, #log, #last, #count, #at, #append, #previous, #expiresAt, #void, #reservedBy, #spill';
+const KEY_NAMES = { '#log': 'log', '#last': 'last' };
 const OUTLINE_NAMES = Object.fromEntries(OUTLINE.split(', ').map((name) => [name, name.slice(1)]));
 
 /** The slots in the Log table. Every write is conditional on the slot being absent; none is ever changed. */
@@ -127,7 +128,7 @@ export class Log {
     const command = new QueryCommand({
       TableName: this.#table,
       KeyConditionExpression: '#log = :log AND #last >= :offset',
-      ExpressionAttributeNames: { '#log': 'log', '#last': 'last', ...(options.outline ? OUTLINE_NAMES : {}) },
+      ExpressionAttributeNames: options.outline ? OUTLINE_NAMES : KEY_NAMES,
       ExpressionAttributeValues: { ':log': { S: logKey(partition) }, ':offset': { N: String(offset) } },
       ...(options.outline ? { ProjectionExpression: OUTLINE } : {}),
       ConsistentRead: true,

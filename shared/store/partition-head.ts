@@ -8,8 +8,8 @@ import {
 import { REGISTER_LENGTH } from '../domain/limits.ts';
 import type { Reservation, Reserved } from '../domain/slot.ts';
 import type { PartitionId } from '../domain/topic.ts';
-import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
-import { headKey, LAYOUT_VERSION } from './keys.ts';
+import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { headKey, KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
 import { decodeRegisterEntry, encodeRegisterEntry, NO_RESERVATION } from './reservation-layout.ts';
 
 /** A partition's reservation counter, as read. */
@@ -30,7 +30,7 @@ const SHIFTS = REGISTER.slice(1).map((name, i) => `${name} = r${i}`);
 const RESERVE = `SET #next = #next + :count, ${SHIFTS.join(', ')}, r0 = :entry`;
 /** The head exists, is not closed, and does not hold this reservation already. */
 const MAY_RESERVE = [
-  'attribute_exists(#next) AND attribute_not_exists(closed)',
+  `${KNOWN_LAYOUT} AND attribute_exists(#next) AND attribute_not_exists(closed)`,
   ...REGISTER.map((name) => `NOT begins_with(${name}, :id)`),
 ].join(' AND ');
 
@@ -67,6 +67,7 @@ export class PartitionHeads {
         ':count': { N: String(reserved.count) },
         ':entry': { B: encodeRegisterEntry(id, reserved) },
         ':id': { B: Buffer.from(id, 'hex') },
+        ...KNOWN_VERSION,
       },
       ReturnValues: 'UPDATED_OLD',
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
@@ -86,6 +87,7 @@ export class PartitionHeads {
     const command = new GetItemCommand({ TableName: this.#table, Key: key(partition), ConsistentRead: true });
     const { Item } = await readOutcome(this.#dynamodb.send(command));
     if (Item === undefined) return undefined;
+    refuseUnknownLayout(Item);
     return {
       next: numberOf(Item, 'next'),
       register: registerOf(Item),
@@ -108,8 +110,9 @@ export class PartitionHeads {
       TableName: this.#table,
       Item: { ...key(partition), v: { N: LAYOUT_VERSION }, next: zero, logStart: zero, settled: zero, ...register },
       ConditionExpression: 'attribute_not_exists(pk)',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    await ignoringCondition(new WriteAttempts(command, isLate).outcome(this.#dynamodb.send(command)));
+    await whetherWritten(new WriteAttempts(command, isLate).outcome(this.#dynamodb.send(command)));
   }
 
   /** Refuses every later reservation. A head that is gone stays gone. @throws {WriteFailed} */
@@ -118,16 +121,23 @@ export class PartitionHeads {
       TableName: this.#table,
       Key: key(partition),
       UpdateExpression: 'SET closed = :true',
-      ConditionExpression: 'attribute_exists(pk)',
-      ExpressionAttributeValues: { ':true': { BOOL: true } },
+      ConditionExpression: KNOWN_LAYOUT,
+      ExpressionAttributeValues: { ':true': { BOOL: true }, ...KNOWN_VERSION },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    await ignoringCondition(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+    await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
   /** Removes a head. Only for an incarnation into which nobody appends any more. @throws {WriteFailed} */
   async remove(partition: PartitionId): Promise<void> {
-    const command = new DeleteItemCommand({ TableName: this.#table, Key: key(partition) });
-    await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+    const command = new DeleteItemCommand({
+      TableName: this.#table,
+      Key: key(partition),
+      ConditionExpression: KNOWN_LAYOUT,
+      ExpressionAttributeValues: KNOWN_VERSION,
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
   /**
@@ -141,12 +151,12 @@ export class PartitionHeads {
       TableName: this.#table,
       Key: key(partition),
       UpdateExpression: `SET logStart = ${below === 'all' ? '#next' : ':below'}`,
-      ConditionExpression: `attribute_exists(closed) AND logStart < ${below === 'all' ? '#next' : ':below'}`,
-      ...(below === 'all'
-        ? { ExpressionAttributeNames: { '#next': 'next' } }
-        : { ExpressionAttributeValues: { ':below': { N: String(below) } } }),
+      ConditionExpression: `${KNOWN_LAYOUT} AND attribute_exists(closed) AND logStart < ${below === 'all' ? '#next' : ':below'}`,
+      ...(below === 'all' ? { ExpressionAttributeNames: { '#next': 'next' } } : {}),
+      ExpressionAttributeValues: { ...(below === 'all' ? {} : { ':below': { N: String(below) } }), ...KNOWN_VERSION },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    await ignoringCondition(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+    await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
   /**
@@ -166,14 +176,16 @@ export class PartitionHeads {
       TableName: this.#table,
       Key: key(partition),
       UpdateExpression: `SET settled = :to${setStart}`,
-      ConditionExpression: `settled BETWEEN :from AND :to${startGrows}`,
+      ConditionExpression: `${KNOWN_LAYOUT} AND settled BETWEEN :from AND :to${startGrows}`,
       ExpressionAttributeValues: {
         ':from': { N: String(proven.from) },
         ':to': { N: String(proven.to) },
         ...(proven.logStart === undefined ? {} : { ':start': { N: String(proven.logStart) } }),
+        ...KNOWN_VERSION,
       },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    return ignoringCondition(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+    return whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 }
 
@@ -193,6 +205,7 @@ function registerOf(item: Record<string, AttributeValue>): Reserved[] {
 
 /** A retry met what its own first attempt had written: the register holds the id, and after it what came before. */
 function ownReservation(item: Record<string, AttributeValue>, id: string): Reservation | undefined {
+  refuseUnknownLayout(item);
   let last = numberOf(item, 'next') - 1;
   for (const [i, name] of REGISTER.entries()) {
     const entry = decodeRegisterEntry(item[name]!.B!);
@@ -204,14 +217,4 @@ function ownReservation(item: Record<string, AttributeValue>, id: string): Reser
     last -= entry.count;
   }
   return undefined;
-}
-
-async function ignoringCondition(written: Promise<unknown>): Promise<boolean> {
-  try {
-    await written;
-    return true;
-  } catch (error) {
-    if (isConditionFailed(error)) return false;
-    throw error;
-  }
 }

@@ -3,7 +3,7 @@ import type { BatchUpload } from '../domain/record.ts';
 import type { Slot, Spilled } from '../domain/slot.ts';
 import type { UploadId } from '../domain/upload.ts';
 import { readVarint, writeVarint } from '../domain/varint.ts';
-import { parseLogKey } from './keys.ts';
+import { parseLogKey, refuseUnknownLayout } from './keys.ts';
 import { decodePrevious } from './reservation-layout.ts';
 
 const NOTHING = new Uint8Array(0);
@@ -11,9 +11,10 @@ const NOTHING = new Uint8Array(0);
 /**
  * A slot from its item in the Log table; one that was read in outline has an empty batch.
  *
- * @throws {Error} when the item is no slot: the table was written by something else
+ * @throws {UnknownLayout}; {Error} when the item is no slot: the table was written by something else
  */
 export function readSlot(item: Record<string, AttributeValue>): Slot {
+  refuseUnknownLayout(item);
   const at = number(item, 'at');
   const outline = {
     last: number(item, 'last'),

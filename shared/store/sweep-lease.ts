@@ -1,9 +1,10 @@
 import { type AttributeValue, DeleteItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
-import { type DynamoDB, isConditionFailed, WriteAttempts } from './dynamo.ts';
-import { LAYOUT_VERSION, SWEEP_LEASE } from './keys.ts';
+import { type DynamoDB, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { KNOWN_LAYOUT, KNOWN_VERSION, SWEEP_LEASE } from './keys.ts';
 
 const KEY: Record<string, AttributeValue> = { pk: { S: SWEEP_LEASE.pk }, sk: { S: SWEEP_LEASE.sk } };
 const NAMES = { '#token': 'token', '#until': 'until' };
+const MINE = `${KNOWN_LAYOUT} AND #token = :token`;
 
 /** One item in the State table: the run of the sweep whose token it holds may work until its time is up. */
 export class SweepLease {
@@ -17,14 +18,19 @@ export class SweepLease {
 
   /** @param until epoch ms @returns false while another run holds it. @throws {WriteFailed} */
   async take(token: string, until: number, now: number): Promise<boolean> {
-    return this.#set(token, until, 'attribute_not_exists(pk) OR #until <= :now OR #token = :token', {
-      ':now': { N: String(now) },
-    });
+    return this.#set(
+      token,
+      until,
+      `attribute_not_exists(pk) OR (${KNOWN_LAYOUT} AND (#until <= :now OR #token = :token))`,
+      {
+        ':now': { N: String(now) },
+      },
+    );
   }
 
   /** @param until epoch ms @returns false when it is no longer mine. @throws {WriteFailed} */
   async renew(token: string, until: number): Promise<boolean> {
-    return this.#set(token, until, '#token = :token');
+    return this.#set(token, until, MINE);
   }
 
   /** Lets the next run in; a lease that is no longer mine is left alone. @throws {WriteFailed} */
@@ -32,11 +38,12 @@ export class SweepLease {
     const command = new DeleteItemCommand({
       TableName: this.#table,
       Key: KEY,
-      ConditionExpression: '#token = :token',
+      ConditionExpression: MINE,
       ExpressionAttributeNames: { '#token': NAMES['#token'] },
-      ExpressionAttributeValues: { ':token': { S: token } },
+      ExpressionAttributeValues: { ':token': { S: token }, ...KNOWN_VERSION },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    await unlessConditionFailed(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+    await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
   async #set(
@@ -54,20 +61,11 @@ export class SweepLease {
       ExpressionAttributeValues: {
         ':token': { S: token },
         ':until': { N: String(until) },
-        ':v': { N: LAYOUT_VERSION },
+        ...KNOWN_VERSION,
         ...values,
       },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    return unlessConditionFailed(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
-  }
-}
-
-async function unlessConditionFailed(written: Promise<unknown>): Promise<boolean> {
-  try {
-    await written;
-    return true;
-  } catch (error) {
-    if (isConditionFailed(error)) return false;
-    throw error;
+    return whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 }

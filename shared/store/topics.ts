@@ -8,8 +8,18 @@ import {
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import { type DeletedTopic, headsOf, type Page, type Topic } from '../domain/topic.ts';
-import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
-import { LAYOUT_VERSION, LEFTOVERS, leftoverKey, type StateKey, TOPICS, topicKey } from './keys.ts';
+import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import {
+  KNOWN_LAYOUT,
+  KNOWN_VERSION,
+  LAYOUT_VERSION,
+  LEFTOVERS,
+  leftoverKey,
+  refuseUnknownLayout,
+  type StateKey,
+  TOPICS,
+  topicKey,
+} from './keys.ts';
 
 type Item = Record<string, AttributeValue>;
 
@@ -67,7 +77,8 @@ export class Topics {
           Delete: {
             TableName: this.#table,
             Key: key(leftoverKey(topic.id)),
-            ConditionExpression: 'attribute_exists(pk) AND attribute_not_exists(abandoned)',
+            ConditionExpression: `${KNOWN_LAYOUT} AND attribute_not_exists(abandoned)`,
+            ExpressionAttributeValues: KNOWN_VERSION,
           },
         },
       ],
@@ -94,14 +105,9 @@ export class Topics {
         ':oldHidden': { N: String(before.hiddenUntil) },
         ...(after.growingTo === undefined ? {} : { ':growing': { N: String(after.growingTo) } }),
       },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    try {
-      await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
-      return true;
-    } catch (error) {
-      if (isConditionFailed(error)) return false;
-      throw error;
-    }
+    return whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
   /**
@@ -138,7 +144,7 @@ export class Topics {
 
   /** Incarnations that are being removed, by id. @throws {Throttled | Unavailable} */
   async listDeleted(limit: number, after?: string): Promise<Page<DeletedTopic>> {
-    return this.#list(LEFTOVERS, limit, after, toDeletedTopic, 'deleted = :true');
+    return this.#list(LEFTOVERS, limit, after, toDeletedTopic, `deleted = :true OR NOT ${KNOWN_LAYOUT}`);
   }
 
   async #list<T>(
@@ -151,7 +157,7 @@ export class Topics {
     const command = new QueryCommand({
       TableName: this.#table,
       KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': { S: pk }, ...(filter ? { ':true': { BOOL: true } } : {}) },
+      ExpressionAttributeValues: { ':pk': { S: pk }, ...(filter ? { ':true': { BOOL: true }, ...KNOWN_VERSION } : {}) },
       ...(filter ? { FilterExpression: filter } : {}),
       ...(after === undefined ? {} : { ExclusiveStartKey: key({ pk, sk: after }) }),
       ConsistentRead: true,
@@ -190,12 +196,13 @@ function key({ pk, sk }: StateKey): Item {
 function sameTopic({ id, partitions, growingTo }: Topic) {
   const growing = growingTo === undefined ? 'attribute_not_exists(growingTo)' : 'growingTo = :oldGrowing';
   return {
-    ConditionExpression: `id = :id AND #partitions = :oldPartitions AND ${growing}`,
+    ConditionExpression: `${KNOWN_LAYOUT} AND id = :id AND #partitions = :oldPartitions AND ${growing}`,
     ExpressionAttributeNames: { '#partitions': 'partitions' },
     ExpressionAttributeValues: {
       ':id': { S: id },
       ':oldPartitions': { N: String(partitions) },
       ...(growingTo === undefined ? {} : { ':oldGrowing': { N: String(growingTo) } }),
+      ...KNOWN_VERSION,
     },
   };
 }
@@ -213,6 +220,7 @@ function toItem(topic: Topic): Item {
 }
 
 function toTopic(item: Item): Topic {
+  refuseUnknownLayout(item);
   return {
     name: item.sk!.S!,
     id: item.id!.S!,
@@ -225,6 +233,7 @@ function toTopic(item: Item): Topic {
 }
 
 function toDeletedTopic(item: Item): DeletedTopic {
+  refuseUnknownLayout(item);
   return {
     name: item.name!.S!,
     id: item.sk!.S!,

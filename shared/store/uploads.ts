@@ -10,7 +10,15 @@ import {
 import type { Page } from '../domain/topic.ts';
 import type { Upload, UploadId, UploadUse } from '../domain/upload.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
-import { LAYOUT_VERSION, uploadKey, uploadLogKey, uploadsKey } from './keys.ts';
+import {
+  KNOWN_LAYOUT,
+  KNOWN_VERSION,
+  LAYOUT_VERSION,
+  refuseUnknownLayout,
+  uploadKey,
+  uploadLogKey,
+  uploadsKey,
+} from './keys.ts';
 
 type Item = Record<string, AttributeValue>;
 
@@ -119,12 +127,13 @@ export class Uploads {
       Key: stateKey(upload),
       UpdateExpression: 'SET usedBy = :use, usedAt = :at, usedCount = :count',
       // Its own use: an attempt whose answer was lost.
-      ConditionExpression: 'attribute_exists(pk) AND (attribute_not_exists(usedBy) OR usedBy IN (:use, :from))',
+      ConditionExpression: `${KNOWN_LAYOUT} AND (attribute_not_exists(usedBy) OR usedBy IN (:use, :from))`,
       ExpressionAttributeValues: {
         ':use': { S: nameOf(use) },
         ':from': { S: nameOf(from ?? use) },
         ':at': { N: String(use.at) },
         ':count': { N: String(use.count) },
+        ...KNOWN_VERSION,
       },
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
@@ -143,11 +152,12 @@ export class Uploads {
    * @returns the use that it has instead; undefined when it is forgotten, now or before @throws {WriteFailed}
    */
   async forget(upload: UploadId, use: UploadUse | undefined): Promise<UploadUse | undefined> {
+    const isJudged = `attribute_not_exists(usedBy)${use === undefined ? '' : ' OR usedBy = :use'}`;
     const command = new DeleteItemCommand({
       TableName: this.#tables.stateTable,
       Key: stateKey(upload),
-      ConditionExpression: `attribute_not_exists(usedBy)${use === undefined ? '' : ' OR usedBy = :use'}`,
-      ...(use === undefined ? {} : { ExpressionAttributeValues: { ':use': { S: nameOf(use) } } }),
+      ConditionExpression: `attribute_not_exists(pk) OR (${KNOWN_LAYOUT} AND (${isJudged}))`,
+      ExpressionAttributeValues: { ...(use === undefined ? {} : { ':use': { S: nameOf(use) } }), ...KNOWN_VERSION },
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     try {
@@ -167,6 +177,7 @@ function nameOf({ partition, last }: UploadUse): string {
 }
 
 function toUpload(topicId: string, item: Item): Upload {
+  refuseUnknownLayout(item);
   return {
     topicId,
     uploadId: item.sk!.S!,

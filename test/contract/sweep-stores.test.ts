@@ -113,7 +113,7 @@ describe.each(STORE_ENGINES)('on %s', (_, open) => {
       engine.dynamodb.send(
         new PutItemCommand({
           TableName: names.logTable,
-          Item: { log: { S: log }, last: { N: String(last) }, batch: { B: new Uint8Array(bytes) } },
+          Item: { log: { S: log }, last: { N: String(last) }, v: { N: '1' }, batch: { B: new Uint8Array(bytes) } },
         }),
       );
 

@@ -75,4 +75,18 @@ describe('what a function tells about a request', () => {
     });
     expect(lines.join()).not.toContain(secret);
   });
+
+  it('names an item that is not understood, and counts it, to be alarmed by', async () => {
+    const { UnknownLayout } = await import('../../shared/domain/errors.ts');
+    const reply = await call(() => {
+      throw new UnknownLayout('head#x.0 head', '2', '1');
+    });
+    expect(reply.json()).toMatchObject({ status: 500, code: 'internal' });
+    expect(JSON.stringify(reply.json())).not.toContain('head#');
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      level: 'ERROR',
+      error: { name: 'UnknownLayout', message: "item 'head#x.0 head' has layout 2; this version knows 1" },
+    });
+    expect(JSON.parse(lines[1]!)).toMatchObject({ UnknownLayouts: 1, status: '500', code: 'internal' });
+  });
 });

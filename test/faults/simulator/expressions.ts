@@ -134,7 +134,8 @@ function readTerm(words: Words): Condition {
 }
 
 function readComparison(left: Operand, words: Words): Condition {
-  const comparator = words.take('=', '<>', '<', '<=', '>', '>=', 'BETWEEN');
+  const comparator = words.take('=', '<>', '<', '<=', '>', '>=', 'BETWEEN', 'IN');
+  if (comparator === 'IN') return readList(left, words);
   const right = operand(words.take());
   if (comparator === 'BETWEEN') {
     words.take('AND');
@@ -145,6 +146,17 @@ function readComparison(left: Operand, words: Words): Condition {
     };
   }
   return (item, bindings) => isOrdered(left(item, bindings), comparator, right(item, bindings));
+}
+
+function readList(left: Operand, words: Words): Condition {
+  words.take('(');
+  const members = [operand(words.take())];
+  while (words.skip(',')) members.push(operand(words.take()));
+  words.take(')');
+  return (item, bindings) => {
+    const value = left(item, bindings);
+    return members.some((member) => isOrdered(value, '=', member(item, bindings)));
+  };
 }
 
 function isOrdered(a: AttributeValue | undefined, comparator: string, b: AttributeValue | undefined): boolean {

@@ -164,6 +164,8 @@ describe('the model of DynamoDB', () => {
     ['begins_with(c, :bytes)', true],
     ['begins_with(z, :bytes)', false],
     ['z = :four', false],
+    ['a IN (:four, #a) AND NOT a IN (:four, :ten)', true],
+    ['z IN (:four, :ten)', false],
     ['z <> :four', true],
     // As numbers, not as texts.
     ['a < :ten', true],

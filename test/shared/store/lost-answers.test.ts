@@ -62,6 +62,7 @@ describe('a write', () => {
       Item: {
         log: { S: '01.0' },
         last: { N: '0' },
+        v: { N: '1' },
         count: { N: '1' },
         at: { N: '5' },
         append: { B: Buffer.from(id, 'hex') },
