@@ -66,8 +66,8 @@ const RIGHTS = {
   sweep: {
     // list and delete what deleted topics left
     log: ['Query', 'BatchWriteItem'],
-    // find leftovers and their uploads; close, mark and remove their heads; the lease
-    state: ['Query', 'UpdateItem', 'DeleteItem'],
+    // find leftovers and their uploads; whether one has been made after all; close, mark and remove heads; the lease
+    state: ['Query', 'GetItem', 'UpdateItem', 'DeleteItem'],
   },
 } as const satisfies Record<string, Rights>;
 

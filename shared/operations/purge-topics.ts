@@ -9,16 +9,21 @@ import {
 } from '../domain/limits.ts';
 import type { Observe } from '../domain/observation.ts';
 import { actOnAll } from '../domain/parallel.ts';
-import type { Leftover, Page, PartitionId } from '../domain/topic.ts';
+import type { Leftover, Page, PartitionId, Topic } from '../domain/topic.ts';
 import type { Upload, UploadId } from '../domain/upload.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
 
 type LogItems = 'slots' | 'intents';
 
 export interface PurgePorts {
+  readonly topicItems: {
+    /** Strongly consistent. */
+    read(name: string): Promise<Pick<Topic, 'id'> | undefined>;
+  };
   readonly leftovers: {
     list(after?: string): Promise<Page<Leftover>>;
     markAbandoned(topicId: string): Promise<boolean>;
+    withdraw(topicId: string): Promise<void>;
     markClosed(topicId: string, closedAt: number): Promise<void>;
     remove(topicId: string): Promise<void>;
   };
@@ -74,7 +79,11 @@ function isDue({ state, at, closedAt }: Leftover, now: number): boolean {
 
 async function goOn(ports: PurgePorts, leftover: Leftover, mayGoOn: MayGoOn): Promise<void> {
   if (leftover.closedAt !== undefined) return purge(ports, leftover, mayGoOn);
-  if (leftover.state === 'announced' && !(await ports.leftovers.markAbandoned(leftover.id))) return;
+  if (leftover.state === 'announced') {
+    // An attempt to announce it may have landed after it was made. None lands any more by now.
+    if ((await ports.topicItems.read(leftover.name))?.id === leftover.id) return ports.leftovers.withdraw(leftover.id);
+    if (!(await ports.leftovers.markAbandoned(leftover.id))) return;
+  }
   if (!(await mayGoOn())) return;
   // Whoever deleted it, or made its heads, died over it.
   await actOnAll(partitionsOf(leftover), (partition) => ports.heads.close(partition));

@@ -51,6 +51,14 @@ export class Leftovers {
     });
   }
 
+  /** Forgets the announcement of an incarnation that has been made. @throws {WriteFailed} */
+  async withdraw(topicId: string): Promise<void> {
+    await this.#remove(
+      topicId,
+      `${KNOWN_LAYOUT} AND attribute_not_exists(abandoned) AND attribute_not_exists(deleted)`,
+    );
+  }
+
   /** Notes that every head of a leftover has been closed, unless that was noted before. @throws {WriteFailed} */
   async markClosed(topicId: string, closedAt: number): Promise<void> {
     await this.#update(topicId, {
@@ -62,10 +70,14 @@ export class Leftovers {
 
   /** Forgets a leftover of which nothing is left. @throws {WriteFailed} */
   async remove(topicId: string): Promise<void> {
+    await this.#remove(topicId, KNOWN_LAYOUT);
+  }
+
+  async #remove(topicId: string, condition: string): Promise<void> {
     const command = new DeleteItemCommand({
       TableName: this.#table,
       Key: key(topicId),
-      ConditionExpression: KNOWN_LAYOUT,
+      ConditionExpression: condition,
       ExpressionAttributeValues: KNOWN_VERSION,
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });

@@ -42,9 +42,12 @@ export class Topics {
 
   /**
    * Notes an incarnation that is about to be made: if its maker dies before `create`, whoever removes leftovers finds
-   * its heads by this. @throws {WriteFailed}
+   * its heads by this. An attempt that lands late may bring the note back after the topic was made.
+   *
+   * @param isLate asked before every attempt; once true, no more is sent
+   * @throws {WriteFailed}
    */
-  async announce(topic: Topic): Promise<void> {
+  async announce(topic: Topic, isLate: () => boolean = () => false): Promise<void> {
     const command = new PutItemCommand({
       TableName: this.#table,
       Item: {
@@ -54,14 +57,18 @@ export class Topics {
         partitions: { N: String(topic.partitions) },
         at: { N: String(topic.createdAt) },
       },
+      // What is there, if it is not this note, was put after it: the topic has been deleted meanwhile.
+      ConditionExpression: 'attribute_not_exists(pk)',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+    await whetherWritten(new WriteAttempts(command, isLate).outcome(this.#dynamodb.send(command)));
   }
 
   /**
    * Makes the announced topic, whose heads stand.
    *
-   * @returns false when the name is taken, or the announcement has been taken for abandoned. @throws {WriteFailed}
+   * @returns false when the name is taken, or the announcement has been taken for abandoned, or the topic has been made
+   *   and deleted since. @throws {WriteFailed}
    */
   async create(topic: Topic): Promise<boolean> {
     const command = new TransactWriteItemsCommand({
@@ -77,7 +84,7 @@ export class Topics {
           Delete: {
             TableName: this.#table,
             Key: key(leftoverKey(topic.id)),
-            ConditionExpression: `${KNOWN_LAYOUT} AND attribute_not_exists(abandoned)`,
+            ConditionExpression: `${KNOWN_LAYOUT} AND attribute_not_exists(abandoned) AND attribute_not_exists(deleted)`,
             ExpressionAttributeValues: KNOWN_VERSION,
           },
         },

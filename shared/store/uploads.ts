@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import type { Page } from '../domain/topic.ts';
 import type { Upload, UploadId, UploadUse } from '../domain/upload.ts';
-import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
+import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
 import {
   KNOWN_LAYOUT,
   KNOWN_VERSION,
@@ -65,7 +65,10 @@ export class Uploads {
     return uploads.filter((upload) => left.has(uploadLogKey(upload)));
   }
 
-  /** Notes a new upload, which nobody has taken: one write unit. @throws {WriteFailed} */
+  /**
+   * Notes a new upload, which nobody has taken: one write unit. An attempt that lands late changes nothing: by then it may
+   * have been taken. @throws {WriteFailed}
+   */
   async create(upload: Omit<Upload, 'use'>): Promise<void> {
     const command = new PutItemCommand({
       TableName: this.#tables.stateTable,
@@ -76,8 +79,10 @@ export class Uploads {
         sha256: { B: Buffer.from(upload.sha256, 'hex') },
         usableUntil: { N: String(upload.expiresAt) },
       },
+      ConditionExpression: 'attribute_not_exists(pk)',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+    await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
   /** Reads an upload, strongly consistent. @throws {Throttled | Unavailable} */

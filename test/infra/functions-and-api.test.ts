@@ -105,7 +105,7 @@ describe('functions', () => {
       },
       sweep: {
         Log: ['dynamodb:BatchWriteItem', 'dynamodb:Query'],
-        State: ['dynamodb:DeleteItem', 'dynamodb:Query', 'dynamodb:UpdateItem'],
+        State: ['dynamodb:DeleteItem', 'dynamodb:GetItem', 'dynamodb:Query', 'dynamodb:UpdateItem'],
         SweepLogs: ownLog,
       },
     });

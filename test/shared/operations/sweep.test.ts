@@ -19,9 +19,11 @@ function purgeOf(slots: number, deleting: (lasts: readonly number[], call: numbe
   const note = async (name: string) => void calls.push(name);
   const leftover = { name: 'orders', id: 'T', partitions: 1, at: 0, state: 'deleted', closedAt: 0 } as const;
   const ports: SweepPorts = {
+    topicItems: { read: async () => undefined },
     leftovers: {
       list: async () => ({ items: [leftover] }),
       markAbandoned: async () => true,
+      withdraw: async () => {},
       markClosed: async () => {},
       remove: () => note('remove leftover'),
     },
