@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { RECORDS_PER_REQUEST_MAX } from '../shared/domain/limits.ts';
 import { RECORD_BATCH_TYPE } from '../shared/wire/media-type.ts';
 import { type Container, fetchRecords, produceEvents, putTopic, type Sent } from './backbone.ts';
@@ -32,14 +33,25 @@ export async function memoryCases(call: Container, kb: number): Promise<MemoryCa
   const batch = (await call(raw(fetch(alone)))).body;
   return [
     { path: 'produce, JSON, orders', warmUp: warmProduce, request: produceEvents(warm, orders) },
+    { path: 'produce, JSON, orders, gzip', warmUp: zipped(warmProduce), request: zipped(produceEvents(warm, orders)) },
+    { path: 'produce, JSON, sealed', warmUp: warmProduce, request: produceEvents(warm, sealed) },
     { path: 'produce, raw', warmUp: produceRaw(warm, warmBatch), request: produceRaw(warm, batch) },
     { path: 'fetch, JSON, orders', warmUp: warmFetch, request: fetch(`orders-${kb}`) },
+    { path: 'fetch, JSON, orders, gzip', warmUp: zips(warmFetch), request: zips(fetch(`orders-${kb}`)) },
     { path: 'fetch, JSON, sealed', warmUp: warmFetch, request: fetch(alone) },
     { path: 'fetch, JSON, more behind', warmUp: warmFetch, request: fetch(crowded) },
     { path: 'fetch, raw', warmUp: raw(warmFetch), request: raw(fetch(alone)) },
     { path: 'fetch, raw, more behind', warmUp: raw(warmFetch), request: raw(fetch(crowded)) },
   ];
 }
+
+/** As most clients send it, and want the answer. */
+const zipped = ({ headers, body = Buffer.alloc(0), ...sent }: Sent): Sent => ({
+  ...sent,
+  headers: { ...headers, 'content-encoding': 'gzip' },
+  body: gzipSync(body),
+});
+const zips = (fetch: Sent): Sent => ({ ...fetch, headers: { 'accept-encoding': 'gzip' } });
 
 const raw = (fetch: Sent): Sent => ({ ...fetch, headers: { accept: RECORD_BATCH_TYPE } });
 

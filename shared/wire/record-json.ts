@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { jsonKindOf } from './json-kind.ts';
 import { hasLoneSurrogateEscape } from './json-text.ts';
 import { base64Bytes, type JsonWriter, measureString } from './json-writer.ts';
 import type { RecordSpans } from './record-spans.ts';
@@ -116,13 +117,7 @@ export class RecordJson {
  * tombstone; nor may half of a surrogate pair: JSON readers disagree about it.
  */
 function isJsonText(value: Buffer): boolean {
-  if (!isUtf8(value)) return false;
-  try {
-    // A byte for a character: the text is not needed, and this is faster.
-    return JSON.parse(value.toString('latin1')) !== null && !hasLoneSurrogateEscape(value);
-  } catch {
-    return false;
-  }
+  return isUtf8(value) && jsonKindOf(value) === 'value' && !hasLoneSurrogateEscape(value);
 }
 
 function pieces<Texts extends readonly string[]>(...texts: Texts): { [K in keyof Texts]: Uint8Array } {

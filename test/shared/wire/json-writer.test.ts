@@ -22,6 +22,15 @@ describe('a JSON writer', () => {
     expect(writer.finish(bytes('[[[['), bytes(']'))).toBe('[[[[12]');
   });
 
+  it('leaves a large text in its bytes, and grows no further than it is told', () => {
+    const writer = new JsonWriter(1, 1_500_000);
+    for (let i = 0; i < 3; i++) writer.copy(bytes('é'.repeat(250_000)), 0, 500_000);
+    const text = writer.finish(bytes('<'), bytes('>'));
+    expect(text).toBeInstanceOf(Buffer);
+    expect((text as Buffer).equals(bytes(`<${'é'.repeat(750_000)}>`))).toBe(true);
+    expect((text as Buffer).buffer.byteLength).toBeLessThan(1_600_000);
+  });
+
   it('never shares its memory with another that is at work', () => {
     new JsonWriter().finish(bytes(''), bytes('a'.repeat(1_000)));
     const [one, other] = [new JsonWriter(), new JsonWriter()];
