@@ -6,7 +6,7 @@ import {
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import { REGISTER_LENGTH } from '../domain/limits.ts';
-import type { Reservation, Reserved } from '../domain/slot.ts';
+import { fillDeadlineOf, type Reservation, type Reserved } from '../domain/slot.ts';
 import type { PartitionId } from '../domain/topic.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
 import { headKey, KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
@@ -73,7 +73,9 @@ export class PartitionHeads {
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     try {
-      const { Attributes } = await new WriteAttempts(command, isLate).outcome(this.#dynamodb.send(command));
+      const attempts = new WriteAttempts(command, isLate);
+      const sent = this.#dynamodb.send(command, attempts.within(fillDeadlineOf(reserved)));
+      const { Attributes } = await attempts.outcome(sent);
       const base = numberOf(Attributes!, 'next');
       return { id, ...reserved, base, last: base + reserved.count - 1, previous: registerOf(Attributes!) };
     } catch (error) {
