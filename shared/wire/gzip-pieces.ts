@@ -26,43 +26,67 @@ export const PIECE_BYTES = 256 * 1024;
 /** More than deflate ever adds to a piece that it cannot make smaller. */
 const ADDED_BYTES_MAX = 1_024;
 
-/** Compresses what is too large to be held in one piece. */
+/** Room beyond what the pieces so far let expect of all: less leads to another growth of the buffer, which holds it twice. */
+const EXPECTED_FACTOR = 1.03;
+const GROWTH_FACTOR_MIN = 1.25;
+
+/** Compresses what is too large to be held in one piece, into one buffer. */
 export class GzipPieces {
-  readonly #pieces: Uint8Array[] = [];
+  readonly #expected: number;
+  #bytes: Buffer;
+  #at: number;
   #crc = 0;
   #taken = 0;
-  #bytes = HEAD.length + LAST_BLOCK.length + TRAILER_BYTES;
+
+  /**
+   * @param expectedBytes that will be compressed, about
+   * @param roomBytes for what is to stand before the gzip
+   */
+  constructor(expectedBytes: number, roomBytes = 0) {
+    this.#expected = expectedBytes;
+    this.#bytes = Buffer.allocUnsafe(roomBytes + HEAD.length);
+    this.#bytes.set(HEAD, roomBytes);
+    this.#at = this.#bytes.length;
+  }
 
   /** Takes bytes, which may change afterwards. */
   add(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
       const piece = bytes.subarray(at, at + PIECE_BYTES);
-      const packed = deflateRawSync(piece, {
-        level: GZIP_LEVEL,
-        memLevel: GZIP_MEMORY_LEVEL,
-        finishFlush: constants.Z_SYNC_FLUSH,
-        chunkSize: piece.length + ADDED_BYTES_MAX,
-      });
-      this.#pieces.push(new Uint8Array(packed)); // not the chunk that it lies in
-      this.#bytes += packed.length;
+      this.#taken += piece.length;
       this.#crc = crc32(piece, this.#crc);
+      this.#append(
+        deflateRawSync(piece, {
+          level: GZIP_LEVEL,
+          memLevel: GZIP_MEMORY_LEVEL,
+          finishFlush: constants.Z_SYNC_FLUSH,
+          chunkSize: piece.length + ADDED_BYTES_MAX,
+        }),
+      );
     }
-    this.#taken += bytes.length;
   }
 
-  /** Bytes of the whole. */
-  get length(): number {
-    return this.#bytes;
+  /** The room and the whole gzip. Nothing is added after that. */
+  finish(): Buffer {
+    const trailer = Buffer.alloc(TRAILER_BYTES);
+    trailer.writeUInt32LE(this.#crc);
+    trailer.writeUInt32LE(this.#taken, 4);
+    this.#append(LAST_BLOCK);
+    this.#append(trailer);
+    return this.#bytes.subarray(0, this.#at);
   }
 
-  /** Writes the whole. */
-  writeTo(into: Buffer, at: number): void {
-    let position = at;
-    for (const part of [HEAD, ...this.#pieces, LAST_BLOCK]) {
-      into.set(part, position);
-      position += part.length;
+  #append(part: Uint8Array): void {
+    const end = this.#at + part.length;
+    if (end > this.#bytes.length) {
+      const left = Math.max(0, this.#expected - this.#taken);
+      const ahead = this.#taken < PIECE_BYTES / 2 ? PIECE_BYTES : (end / this.#taken) * left;
+      const bytes = Math.max((end + ahead) * EXPECTED_FACTOR, this.#at * GROWTH_FACTOR_MIN);
+      const grown = Buffer.allocUnsafe(Math.ceil(bytes) + LAST_BLOCK.length + TRAILER_BYTES);
+      this.#bytes.copy(grown, 0, 0, this.#at);
+      this.#bytes = grown;
     }
-    position = into.writeUInt32LE(this.#crc, position);
-    into.writeUInt32LE(this.#taken, position);
+    this.#bytes.set(part, this.#at);
+    this.#at = end;
   }
 }

@@ -105,7 +105,7 @@ function small(records: readonly ProducedRecord[], places: readonly RecordPlace[
 
 /** Never whole but in the form that is stored: what the request says is in memory already. */
 function large(records: readonly ProducedRecord[], places: readonly RecordPlace[], total: number): Body {
-  const gzip = new GzipPieces();
+  const gzip = new GzipPieces(total, AT.records);
   const piece = Buffer.allocUnsafe(PIECE_BYTES);
   let at = 0;
   for (const [i, record] of records.entries()) {
@@ -119,10 +119,8 @@ function large(records: readonly ProducedRecord[], places: readonly RecordPlace[
     else addLarge(gzip, bytes, record, place);
   }
   gzip.add(piece.subarray(0, at));
-  if (AT.records + gzip.length >= total) return plain(records, places, total);
-  const batch = Buffer.allocUnsafe(AT.records + gzip.length);
-  gzip.writeTo(batch, AT.records);
-  return { batch, attributes: COMPRESSION_GZIP };
+  const batch = gzip.finish();
+  return batch.length < total ? { batch, attributes: COMPRESSION_GZIP } : plain(records, places, total);
 }
 
 /** A record that is larger than a piece: its value is not copied. */
