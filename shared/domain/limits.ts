@@ -98,7 +98,9 @@ export const SWEEP_RUN_MS = 40_000;
 export const SWEEP_LEASE_MS = 20_000;
 /** Items that one run of the sweep deletes at most. */
 export const SWEEP_ITEMS_MAX = 100_000;
-/** Leftovers that one run of the sweep works on at most. */
+/** Items that it deletes of one topic before it turns to the next: all that it works on come up in every run. */
+export const SWEEP_TURN_ITEMS = 500;
+/** Leftovers that one run of the sweep works on at most, of those to be closed and of those to be purged. */
 export const SWEEP_LEFTOVERS_MAX = 100;
 /** Partitions that are emptied side by side: live topics share the table. */
 export const PURGE_PARTITIONS_PARALLEL = 4;
