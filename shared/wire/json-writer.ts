@@ -22,6 +22,8 @@ const HEX = Buffer.from('0123456789abcdef');
 const NO_BYTES: Buffer = Buffer.alloc(0);
 /** A larger buffer is not kept, and its text stays in it. */
 const SPARE_BYTES_MAX = 1024 * 1024;
+/** Growth of a buffer that holds more than it was to, as one large record may need: little, but not by every write. */
+const GROWTH_WHEN_FULL = 1.25;
 /** The largest buffer that writers are done with: memory that was just used is faster than new memory. */
 let spare = NO_BYTES;
 
@@ -53,7 +55,7 @@ export class JsonWriter {
 
   /**
    * @param roomBytes for what is to stand before all that is written
-   * @param fullBytes beyond which the buffer is not grown for what may come
+   * @param fullBytes up to which the buffer is grown generously for what may come
    */
   constructor(roomBytes = 0, fullBytes = Number.POSITIVE_INFINITY) {
     this.#room = roomBytes;
@@ -96,8 +98,9 @@ export class JsonWriter {
   reserve(bytes: number): void {
     const needed = this.#at + bytes;
     if (needed <= this.#bytes.length) return;
-    const doubled = Math.min(2 * this.#bytes.length, this.#full);
-    const grown = takeSpare(needed) ?? Buffer.allocUnsafe(Math.max(needed, doubled));
+    const { length } = this.#bytes;
+    const generous = needed > this.#full ? length * GROWTH_WHEN_FULL : Math.min(2 * length, this.#full);
+    const grown = takeSpare(needed) ?? Buffer.allocUnsafe(Math.max(needed, Math.floor(generous)));
     this.#bytes.copy(grown, this.#room, this.#room, this.#at);
     this.#bytes = grown;
   }
