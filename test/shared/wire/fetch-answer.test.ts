@@ -87,6 +87,12 @@ describe('a JSON answer', () => {
     expect(answer.room().bytes / perByte).toBeLessThan(6_500);
   });
 
+  it('tells every timestamp, also those that are the same as the one before', () => {
+    const times = [7, 7, 7, 8, 7, 7];
+    const records = times.map((timestamp) => ({ ...record('1'), timestamp }));
+    expect(shown(slotOf(records, 0, true)).map(({ timestamp }) => timestamp)).toEqual(times);
+  });
+
   it('is well made without records', () => {
     expect(JSON.parse(body(openFetchAnswer(ALL)))).toEqual({ ...FINDINGS, records: [] });
   });
