@@ -17,7 +17,7 @@ const WARM_UPS = 20;
 /** Source: the project's own targets. */
 const RATIO_TARGET = 3;
 /** What a request may need besides, whatever its size: objects of 1,000 records, pieces that are compressed, the calls. */
-const CONSTANT_MB = 1;
+const CONSTANT_MB = 1.5;
 
 interface MemoryRow {
   readonly path: string;
