@@ -228,7 +228,7 @@ export const SABOTAGES: Readonly<
     break: (host) => replace(host, 'topicItems', () => ({ read: async () => undefined })),
   },
   'a high watermark that ignores missing slots': {
-    seedsMax: 100,
+    seedsMax: 200,
     environment: like('slow', { unread: 0 }),
     break: (host) =>
       replace(host, 'log', (log) => ({
