@@ -22,10 +22,12 @@ for _ in $(seq 100); do
 done
 url=$(grep -o 'http://127\.0\.0\.1:[0-9]*' "$log" | head -n 1)
 
-# A topic and a record, so that the page's own examples find something.
+# A topic, a record and a group, so that the page's own examples find something.
 curl --fail --silent --show-error -X PUT "$url/v1/topics/orders" >/dev/null
 curl --fail --silent --show-error "$url/v1/topics/orders/records" -H 'Content-Type: application/json' \
   -d '{"records":[{"key":"order-17","value":1}]}' >/dev/null
+curl --fail --silent --show-error "$url/v1/groups/billing/commits" -H 'Content-Type: application/json' \
+  -d '{"offsets":[{"topic":"orders","partition":0,"offset":0}]}' >/dev/null
 
 # Not asked: that what fits the schema is accepted. Offsets, tokens and batches may fit it and still be of no log.
 checks=not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-export const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const;
+export const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'] as const;
 export type Letter = (typeof LETTERS)[number];
 
 export const HELP = `Measures what the backbone costs. Takes two to three minutes; needs nothing but Node.js.
@@ -16,6 +16,8 @@ Usage: npm run bench
   f  the sweep: what it costs at rest, and when there is something to purge
   g  appends with an Idempotency-Key, and their repeats
   h  memory of produce and fetch, beside the size of the request or answer
+  i  the SDK's producer: batches beside single sends, and what it buffers
+  j  consumer groups: what 1,000 members on 1,024 partitions cost
 
 Tables go to stdout, progress to stderr, all figures to a JSON file in bench/results.
 Exit code 1: a count that must hold does not. bench/README.md tells what each figure means.`;

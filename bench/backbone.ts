@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
+import { SQSClient } from '@aws-sdk/client-sqs';
 import { type Clients, openBackbone } from '../functions/backbone.ts';
 import { fetchHandler } from '../functions/fetch.ts';
+import { groupsHandler, openGroups } from '../functions/groups.ts';
 import { produceHandler } from '../functions/produce.ts';
 import { topicsHandler } from '../functions/topics.ts';
 import { openEmbeddedAws } from '../local/aws/embedded-aws.ts';
@@ -36,7 +38,9 @@ export interface BenchBackbone {
 }
 
 export const TABLES = { logTable: 'log', stateTable: 'state' };
-const BUCKET = 'payloads';
+export const BUCKET = 'payloads';
+/** Nothing is sent there: no section makes dead letters. */
+const QUEUE = 'http://127.0.0.1/dead-letters';
 const ENVIRONMENT = { ...TABLES, bucket: BUCKET, spillAboveBytes: SPILL_ABOVE_BYTES_DEFAULT };
 const TIMEOUT_MS = 30_000;
 
@@ -83,10 +87,11 @@ export function containerOf(dynamodb: DynamoDBClient, host?: Clock, s3?: S3Clien
 
 /** The functions over AWS clients, as they are deployed; without an S3 client no batch leaves its slot. */
 export function handlersOver(dynamodb: DynamoDBClient, host: Clock = Date, s3?: S3Client) {
+  const beside = clientsBeside(dynamodb);
   const backbone =
     s3 === undefined
       ? openBackbone(
-          { dynamodb, s3: s3Beside(dynamodb) },
+          { dynamodb, s3: beside.s3 },
           { ...ENVIRONMENT, spillAboveBytes: INLINE_BATCH_BYTES_MAX },
           () => {},
           host,
@@ -96,13 +101,17 @@ export function handlersOver(dynamodb: DynamoDBClient, host: Clock = Date, s3?: 
     produce: produceHandler(backbone),
     fetch: fetchHandler(backbone),
     topics: topicsHandler(backbone),
+    groups: groupsHandler(
+      openGroups(backbone, { ...beside, ...(s3 && { s3 }) }, { bucket: BUCKET, deadLetterQueueUrl: QUEUE }),
+    ),
   } satisfies Record<ApiFunction, unknown>;
 }
 
 /** The same network and the same credentials; the host's name is of no account to an engine in this process. */
-function s3Beside(dynamodb: DynamoDBClient): S3Client {
+function clientsBeside(dynamodb: DynamoDBClient): { readonly s3: S3Client; readonly sqs: SQSClient } {
   const { region, credentials, requestHandler } = dynamodb.config;
-  return new S3Client({ region, credentials, requestHandler, endpoint: 'http://127.0.0.1' });
+  const config = { region, credentials, requestHandler, endpoint: 'http://127.0.0.1' };
+  return { s3: new S3Client(config), sqs: new SQSClient(config) };
 }
 
 /** What the gateway makes of a request. */

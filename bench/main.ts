@@ -21,6 +21,8 @@ const SECTIONS: Readonly<Record<Letter, (progress: Progress) => Promise<Section>
   f: async (progress) => (await import('./sweep.ts')).measureSweep(progress),
   g: async (progress) => (await import('./keyed.ts')).measureKeyed(progress),
   h: async (progress) => (await import('./memory.ts')).measureMemory(progress),
+  i: async (progress) => (await import('./sdk-producer.ts')).measureSdkProducer(progress),
+  j: async (progress) => (await import('./group-cost.ts')).measureGroups(progress),
 };
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));

@@ -16,7 +16,7 @@ export function readUnits(bytes: number): number {
 
 /**
  * Size of an item as DynamoDB bills it, names included. Source: AWS, "DynamoDB item sizes and formats". Only of the
- * types that slots and heads have. @throws {Error} for others
+ * types that stored items have. @throws {Error} for others
  */
 export function itemBytes(item: Readonly<Record<string, AttributeValue>>): number {
   return Object.entries(item).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value), 0);
@@ -26,6 +26,7 @@ function valueBytes(value: AttributeValue): number {
   if (value.S !== undefined) return Buffer.byteLength(value.S);
   if (value.B !== undefined) return value.B.length;
   if (value.N !== undefined) return numberBytes(value.N);
+  if (value.L !== undefined) return value.L.reduce((sum, element) => sum + 1 + valueBytes(element), 3);
   if (value.BOOL !== undefined || value.NULL !== undefined) return 1;
   throw new Error(`no size is known for ${JSON.stringify(value)}`);
 }

@@ -1,5 +1,6 @@
 import middy, { type MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
+import type { Clock } from '../shared/domain/clock.ts';
 import { MethodNotAllowed, OutcomeUnknown, RouteNotFound, Unavailable } from '../shared/domain/errors.ts';
 import { API_FUNCTION_TIMEOUT_MS, GATEWAY_TIMEOUT_MS } from '../shared/domain/limits.ts';
 import { readCorsOrigins } from '../shared/env.ts';
@@ -32,15 +33,21 @@ class TimeIsUp extends Error {}
 /**
  * Wraps a function's routes into its Lambda handler: request parsed, routed, answered; whatever is thrown becomes a
  * problem. The routes are opened at the first call: opening that fails is answered with 500, and tried again.
+ *
+ * @param clock on which routes are told when to answer
  */
-export function apiHandler(open: () => ApiRoutes, corsOrigins: readonly string[] = readCorsOrigins()): GatewayHandler {
+export function apiHandler(
+  open: () => ApiRoutes,
+  corsOrigins: readonly string[] = readCorsOrigins(),
+  clock: Clock = Date,
+): GatewayHandler {
   let routes: ApiRoutes | undefined;
   const handler = async (event: APIGatewayProxyEventV2, context: Context): Promise<ApiAnswer> => {
     const request = parseApiRequest(event);
     if (isPreflight(request.method, request.headers, corsOrigins)) return preflightAnswer();
     routes ??= open();
     const route = Object.hasOwn(routes, request.route) ? routes[request.route]! : refuseUnrouted;
-    return route(request, answerBy(request, context));
+    return route(request, answerBy(request, context, clock.now()));
   };
   return middy<APIGatewayProxyEventV2, ApiAnswer>(handler, { timeoutEarlyInMillis: CUT_OFF_MS, timeoutEarlyResponse })
     .use(requestRecord())
@@ -56,8 +63,7 @@ const refuseUnrouted: ApiRoute = ({ method, path }) => {
 };
 
 /** The earlier of the function's end and the gateway's: a cold start spends the gateway's time, not the function's. */
-function answerBy(request: ApiRequest, context: Context): number {
-  const now = Date.now();
+function answerBy(request: ApiRequest, context: Context, now: number): number {
   const functionEnd = now + (context.getRemainingTimeInMillis?.() ?? API_FUNCTION_TIMEOUT_MS);
   const gatewayEnd = request.receivedAt + GATEWAY_TIMEOUT_MS;
   // A gateway that gave up already would not have called: then its clock says nothing.

@@ -7,7 +7,7 @@ import { awsBackbone, type Backbone } from './backbone.ts';
 
 /** Reads one partition: JSON records, or the stored batches as they are. */
 export function fetchHandler(backbone: Backbone, corsOrigins?: readonly string[]): GatewayHandler {
-  return apiHandler(() => fetchRoutes(backbone), corsOrigins);
+  return apiHandler(() => fetchRoutes(backbone), corsOrigins, backbone.clock);
 }
 
 export const handler = apiHandler(() => fetchRoutes(awsBackbone()));

@@ -13,7 +13,7 @@ import { awsBackbone, type Backbone } from './backbone.ts';
 
 /** Appends: JSON or NDJSON records, spread by key, or one stored batch to one partition; announces uploads. */
 export function produceHandler(backbone: Backbone, corsOrigins?: readonly string[]): GatewayHandler {
-  return apiHandler(() => produceRoutes(backbone), corsOrigins);
+  return apiHandler(() => produceRoutes(backbone), corsOrigins, backbone.clock);
 }
 
 export const handler = apiHandler(() => produceRoutes(awsBackbone()));

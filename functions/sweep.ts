@@ -1,15 +1,17 @@
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { S3Client } from '@aws-sdk/client-s3';
 import type { Context } from 'aws-lambda';
 import { ulid } from 'ulid';
 import type { Clock } from '../shared/domain/clock.ts';
 import { BACKGROUND_MARGIN_MS, SWEEP_RUN_MS } from '../shared/domain/limits.ts';
 import type { Observe } from '../shared/domain/observation.ts';
-import { readTableEnv, type TableEnv } from '../shared/env.ts';
+import { readSweepEnv, type SweepEnv } from '../shared/env.ts';
 import { type SweepPorts, sweep } from '../shared/operations/sweep.ts';
+import { DeadLetterObjects } from '../shared/store/dead-letter-objects.ts';
 import { LogPurge } from '../shared/store/log-purge.ts';
 import { SweepLease } from '../shared/store/sweep-lease.ts';
+import type { Clients } from './backbone.ts';
 import { logFailure, observe, publishObservations } from './observability.ts';
-import { awsDynamoDB, openTables } from './tables.ts';
+import { awsDynamoDB, CALLS, openTables } from './tables.ts';
 
 export type SweepHandler = (event: unknown, context: Pick<Context, 'getRemainingTimeInMillis'>) => Promise<void>;
 
@@ -28,13 +30,16 @@ export function sweepHandler(open: () => SweepPorts): SweepHandler {
   };
 }
 
-export const handler = sweepHandler(() => openSweep(awsDynamoDB(), readTableEnv(), observe));
+export const handler = sweepHandler(() =>
+  openSweep({ dynamodb: awsDynamoDB(), s3: new S3Client(CALLS) }, readSweepEnv(), observe),
+);
 
 /** @param host the host's own clock */
-export function openSweep(dynamodb: DynamoDBClient, env: TableEnv, tell?: Observe, host: Clock = Date): SweepPorts {
+export function openSweep({ dynamodb, s3 }: Clients, env: SweepEnv, tell?: Observe, host: Clock = Date): SweepPorts {
   return {
     ...openTables(dynamodb, env, tell, host),
     purge: new LogPurge(dynamodb, env.logTable),
+    deadLetterObjects: new DeadLetterObjects(s3, env.bucket),
     lease: new SweepLease(dynamodb, env.stateTable),
     newToken: () => ulid(),
   };

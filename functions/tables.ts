@@ -8,10 +8,16 @@ import type { Observe } from '../shared/domain/observation.ts';
 import { readTableEnv, type TableEnv } from '../shared/env.ts';
 import { ReaderMemory } from '../shared/operations/reader-memory.ts';
 import { TopicCache } from '../shared/operations/topic-cache.ts';
+import { Assignments } from '../shared/store/assignments.ts';
 import { Claims } from '../shared/store/claims.ts';
+import { DeadLetters } from '../shared/store/dead-letters.ts';
+import { GroupTopics } from '../shared/store/group-topics.ts';
+import { Groups } from '../shared/store/groups.ts';
 import { Leftovers } from '../shared/store/leftovers.ts';
 import { Log } from '../shared/store/log.ts';
+import { Members } from '../shared/store/members.ts';
 import { PartitionHeads } from '../shared/store/partition-head.ts';
+import { Positions } from '../shared/store/positions.ts';
 import { Topics } from '../shared/store/topics.ts';
 import { Uploads } from '../shared/store/uploads.ts';
 import { observe } from './observability.ts';
@@ -52,10 +58,18 @@ export function openTables(dynamodb: DynamoDBClient, env: TableEnv, tell: Observ
     topicItems,
     leftovers: new Leftovers(dynamodb, env.stateTable),
     topics: new TopicCache(topicItems, clock),
+    groups: new Groups(dynamodb, env.stateTable),
+    members: new Members(dynamodb, env.stateTable),
+    assignments: new Assignments(dynamodb, env.stateTable),
+    groupTopics: new GroupTopics(dynamodb, env.stateTable),
+    positions: new Positions(dynamodb, env.stateTable),
+    deadLetters: new DeadLetters(dynamodb, env.stateTable),
     readers: new ReaderMemory(),
     newReservationId,
     newTopicId: () => ulid(),
     newUploadId: () => ulid(),
+    newGroupId: () => ulid(),
+    newMemberUlid: () => ulid(),
     random: Math.random,
     sleep: async (ms: number) => {
       await sleep(ms);

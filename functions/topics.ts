@@ -12,7 +12,7 @@ import { awsTables, type Tables } from './tables.ts';
 
 /** Topics and their partitions, the service's own pages, and everything that no route names. */
 export function topicsHandler(backbone: Tables, corsOrigins?: readonly string[]): GatewayHandler {
-  return apiHandler(() => topicRoutes(backbone), corsOrigins);
+  return apiHandler(() => topicRoutes(backbone), corsOrigins, backbone.clock);
 }
 
 export const handler = apiHandler(() => topicRoutes(awsTables()));

@@ -4,6 +4,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { type Backbone, openBackbone } from '../functions/backbone.ts';
 import { dispatchHandler } from '../functions/dispatch.ts';
 import { fetchHandler } from '../functions/fetch.ts';
+import { groupsHandler, openGroups } from '../functions/groups.ts';
 import { produceHandler } from '../functions/produce.ts';
 import { openSweep, sweepHandler } from '../functions/sweep.ts';
 import { topicsHandler } from '../functions/topics.ts';
@@ -27,12 +28,16 @@ export interface BackboneServerOptions {
   readonly onExchange: (exchange: Exchange) => void;
   /** Told of a function that works in the background and threw; it is called again. */
   readonly onFailure: (name: string, error: unknown) => void;
+  /** How far the backbone's clock is ahead of the host's, ms. Absent: not at all. */
+  readonly aheadMs?: (() => number) | undefined;
 }
 
 export interface BackboneServer {
   readonly url: string;
   /** All topics by id. */
   describeTopics(): Promise<ReadonlyMap<string, TopicFacts>>;
+  /** Removes what has expired, and does what the sweep does from minute to minute. */
+  tidyUp(): Promise<void>;
   /** Waits at most `drainMs` for requests under way; then the data is closed. */
   close(drainMs: number): Promise<void>;
 }
@@ -52,30 +57,44 @@ const ENVIRONMENT = {
  * @throws `DataInUse`, or `EADDRINUSE`: then nothing is left open.
  */
 export async function openBackboneServer(options: BackboneServerOptions): Promise<BackboneServer> {
-  const aws = await openEmbeddedAws(options.path === undefined ? {} : { path: options.path });
+  const { aheadMs } = options;
+  const aws = await openEmbeddedAws({
+    ...(options.path !== undefined && { path: options.path }),
+    ...(aheadMs && { now: () => Date.now() + aheadMs() }),
+  });
   try {
     const dynamodb = new DynamoDBClient(aws.clientConfig());
     const s3 = new S3Client(aws.clientConfig());
     const sqs = new SQSClient(aws.clientConfig());
-    const { wakeQueueUrl } = await createBackboneResources({ dynamodb, s3, sqs }, ENVIRONMENT);
+    if (aheadMs) for (const { config } of [dynamodb, s3, sqs]) followClock(config, aheadMs);
+    const { wakeQueueUrl, deadLetterQueueUrl } = await createBackboneResources({ dynamodb, s3, sqs }, ENVIRONMENT);
     const backbone = openBackbone({ dynamodb, s3 }, ENVIRONMENT, (observation) => {
       if (observation.kind === 'records_appended')
         options.onRecords(topicIdOf(observation.log), 'in', observation.count);
       if (observation.kind === 'records_read') options.onRecords(topicIdOf(observation.log), 'out', observation.count);
     });
     const gateway = await openGateway({
-      handlers: { produce: produceHandler(backbone), fetch: fetchHandler(backbone), topics: topicsHandler(backbone) },
+      handlers: {
+        produce: produceHandler(backbone),
+        fetch: fetchHandler(backbone),
+        topics: topicsHandler(backbone),
+        groups: groupsHandler(openGroups(backbone, { s3, sqs }, { ...ENVIRONMENT, deadLetterQueueUrl })),
+      },
       port: options.port,
       observe: options.onExchange,
     });
     const background = startBackground({
       ...{ aws, sqs, wakeQueueUrl, logTable: ENVIRONMENT.logTable, onFailure: options.onFailure },
       dispatch: dispatchHandler(() => ({ ...backbone, wakeQueue: new WakeQueue(sqs, wakeQueueUrl) })),
-      sweep: sweepHandler(() => openSweep(dynamodb, ENVIRONMENT)),
+      sweep: sweepHandler(() => openSweep({ dynamodb, s3 }, ENVIRONMENT)),
     });
     return {
       url: gateway.url,
       describeTopics: () => describeTopics(backbone),
+      async tidyUp() {
+        await aws.expireNow();
+        await background.sweep();
+      },
       async close(drainMs) {
         await gateway.close(drainMs);
         await background.close();
@@ -87,6 +106,11 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
     await aws.close();
     throw error;
   }
+}
+
+/** The SDK learns of a clock that is set by what services answer, and only of large steps: here it is told. */
+function followClock(config: { systemClockOffset: number }, aheadMs: () => number): void {
+  Object.defineProperty(config, 'systemClockOffset', { get: aheadMs, set: () => {} });
 }
 
 async function describeTopics(backbone: Backbone): Promise<ReadonlyMap<string, TopicFacts>> {

@@ -21,6 +21,8 @@ export interface BackgroundOptions {
 }
 
 export interface Background {
+  /** One run of the sweep, now. A failure is told as always. */
+  sweep(): Promise<void>;
   /** Begins nothing new and waits for what is under way. */
   close(): Promise<void>;
 }
@@ -42,14 +44,17 @@ export function startBackground(options: BackgroundOptions): Background {
   const ending = new AbortController();
   const sources = [followStream(options, ending.signal), workQueue(options, ending.signal)];
   const runs = new Set<Promise<void>>();
-  const timer = setInterval(() => {
+  const sweep = (): Promise<void> => {
     const run = options
       .sweep({}, contextNow())
       .catch((error: unknown) => options.onFailure('sweep', error))
       .finally(() => runs.delete(run));
     runs.add(run);
-  }, options.sweepEveryMs ?? SWEEP_EVERY_MS).unref();
+    return run;
+  };
+  const timer = setInterval(sweep, options.sweepEveryMs ?? SWEEP_EVERY_MS).unref();
   return {
+    sweep,
     async close() {
       clearInterval(timer);
       ending.abort();

@@ -24,7 +24,7 @@ export async function main(args: readonly string[]): Promise<void> {
   try {
     const command = parseOptions(args);
     if ('print' in command) console.log(command.print === 'help' ? HELP : `vertebra ${VERSION}`);
-    else await start(command.start);
+    else await start(command.start, 'npm start --');
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     process.stderr.write(`vertebra: ${error.message}\n`);
@@ -32,7 +32,13 @@ export async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-async function start(options: Options): Promise<void> {
+/**
+ * Starts the backbone, tells how to use it, and lets it run until a signal comes, which ends the process.
+ *
+ * @param command what was called, to be named in advice
+ * @throws {Refusal} when it cannot start
+ */
+export async function start(options: Options, command: string): Promise<void> {
   const folder = options.data === null ? null : openDataFolder(options.data, options);
   if (folder) process.once('exit', folder.release);
   // Read when the functions are loaded, as in Lambda. Metrics are for CloudWatch alone.
@@ -52,25 +58,29 @@ async function start(options: Options): Promise<void> {
     onFailure: (name, error) =>
       terminal.print(`${name} failed\n${error instanceof Error ? error.stack : String(error)}`),
   }).catch((error) => {
-    throw refusalOf(error, options);
+    throw refusalOf(error, options, command);
   });
   captureOutput((line) => {
     const readable = readableLogLine(line);
     if (readable) terminal.print(readable);
   });
-  terminal.print(greeting(server.url, options.data));
   onStopSignal(async () => {
     terminal.print('Stopping …');
     status.close();
     await server.close(DRAIN_MS);
     terminal.print('Stopped.');
   });
+  // Last: whoever reads it may send the signal at once.
+  terminal.print(greeting(server.url, options.data));
 }
 
-function refusalOf(error: unknown, { port, data }: Options): unknown {
-  const { code, name } = error as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE') return new Refusal(`port ${port} is in use: try "npm start -- --port 0"`);
-  if (code === 'EACCES') return new Refusal(`port ${port} may not be used: try "npm start -- --port 0"`);
+function refusalOf(error: unknown, { port, data }: Options, command: string): unknown {
+  const { code, name, message } = error as NodeJS.ErrnoException;
+  if (code === 'EADDRINUSE') return new Refusal(`port ${port} is in use: try "${command} --port 0"`);
+  if (code === 'EACCES') return new Refusal(`port ${port} may not be used: try "${command} --port 0"`);
+  if (code === 'ERR_MODULE_NOT_FOUND' && data !== null) {
+    return new Refusal(`what keeps data on disk could not be installed here (${message}): use --memory`);
+  }
   return name === 'DataInUse' ? inUse(data!) : error;
 }
 

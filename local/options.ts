@@ -17,8 +17,8 @@ export interface Options {
 /** What the command line asks for: a start, or a text to print instead. */
 export type Command = { readonly start: Options } | { readonly print: 'help' | 'version' };
 
-const PORT_DEFAULT = 4100;
-const DATA_DEFAULT = '.vertebra';
+export const PORT_DEFAULT = 4100;
+export const DATA_DEFAULT = '.vertebra';
 
 export const HELP = `Runs the whole backbone in one process, on http://127.0.0.1.
 
@@ -33,21 +33,40 @@ Usage: npm start
   --version            print the version
   --help               print this`;
 
+/** The options as they were written, absent where they were not. */
+export interface WrittenOptions {
+  readonly port?: string | undefined;
+  readonly data?: string | undefined;
+  readonly memory?: boolean | undefined;
+  readonly reset?: boolean | undefined;
+  readonly logLevel?: string | undefined;
+}
+
 /** @throws {Refusal} with exit code 2, naming the option that is wrong. */
 export function parseOptions(args: readonly string[]): Command {
-  const values = parse(args);
-  if (values.help) return { print: 'help' };
-  if (values.version) return { print: 'version' };
-  if (values.memory && values.data !== undefined) throw wrong('--memory and --data exclude each other');
-  if (values.memory && values.reset) throw wrong('--memory and --reset exclude each other: nothing is kept in memory');
-  if (values.data === '') throw wrong('--data needs a folder');
+  try {
+    const { help, version, 'log-level': logLevel, ...written } = parse(args);
+    if (help) return { print: 'help' };
+    if (version) return { print: 'version' };
+    return { start: checkOptions({ ...written, logLevel }) };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const hint = 'Options stand after two dashes, as in "npm start -- --port 0"; --help lists them.';
+    throw new Refusal(`${error.message}. ${hint}`, error.exitCode);
+  }
+}
+
+/** @throws {Refusal} with exit code 2, naming the option that is wrong. */
+export function checkOptions(written: WrittenOptions): Options {
+  const { port, data, memory, reset = false, logLevel } = written;
+  if (memory && data !== undefined) throw wrong('--memory and --data exclude each other');
+  if (memory && reset) throw wrong('--memory and --reset exclude each other: nothing is kept in memory');
+  if (data === '') throw wrong('--data needs a folder');
   return {
-    start: {
-      port: parsePort(values.port),
-      data: values.memory ? null : (values.data ?? DATA_DEFAULT),
-      reset: values.reset ?? false,
-      logLevel: parseLogLevel(values['log-level']),
-    },
+    port: parsePort(port),
+    data: memory ? null : (data ?? DATA_DEFAULT),
+    reset,
+    logLevel: parseLogLevel(logLevel),
   };
 }
 
@@ -83,5 +102,4 @@ function parseLogLevel(text: string | undefined): LogLevel {
   return level;
 }
 
-const wrong = (what: string) =>
-  new Refusal(`${what}. Options stand after two dashes, as in "npm start -- --port 0"; --help lists them.`, 2);
+const wrong = (what: string) => new Refusal(what, 2);

@@ -41,6 +41,26 @@ export function readDispatchEnv(variables: NodeJS.ProcessEnv = process.env): Dis
   return required(variables, ['logTable', 'stateTable', 'bucket', 'wakeQueueUrl']);
 }
 
+/** Where everything is that consumer groups need. */
+export interface GroupsEnv extends Env {
+  readonly deadLetterQueueUrl: string;
+}
+
+/** @throws {Error} naming each variable that is missing, or what is wrong with one */
+export function readGroupsEnv(variables: NodeJS.ProcessEnv = process.env): GroupsEnv {
+  return { ...readEnv(variables), ...required(variables, ['deadLetterQueueUrl']) };
+}
+
+/** Where everything is that the sweep removes things from. */
+export interface SweepEnv extends TableEnv {
+  readonly bucket: string;
+}
+
+/** @throws {Error} naming each variable that is missing */
+export function readSweepEnv(variables: NodeJS.ProcessEnv = process.env): SweepEnv {
+  return required(variables, ['logTable', 'stateTable', 'bucket']);
+}
+
 /** @throws {Error} naming each variable that is missing, or what is wrong with one */
 export function readEnv(variables: NodeJS.ProcessEnv = process.env): Env {
   const { bucket, ...tables } = required(variables, ['logTable', 'stateTable', 'bucket']);

@@ -48,6 +48,7 @@ export class Api extends Construct {
       produce: integration('Produce', functions.produce),
       fetch: integration('Fetch', functions.fetch),
       topics: integration('Topics', functions.topics),
+      groups: integration('Groups', functions.groups),
     } satisfies Record<ApiFunction, HttpLambdaIntegration>;
     for (const route of [...ROUTES, ...catchAll(corsOrigins.length > 0)]) {
       new HttpRoute(this, route.key, {

@@ -27,7 +27,7 @@ const STREAM_AGE_MAX = Duration.hours(12);
 /** Source: AWS Lambda, "Using Lambda with Amazon SQS": six times the function's timeout. */
 const VISIBILITY = Duration.millis(6 * BACKGROUND_FUNCTION_TIMEOUT_MS);
 
-/** What goes on when the log has changed: its stream, the wake queue, and the dead letters of both. */
+/** What goes on when the log has changed: its stream, the wake queue, and the dead letters of both and of groups. */
 export class Delivery extends Construct {
   readonly wakeQueue: Queue;
   readonly deadLetters: Queue;
@@ -66,6 +66,12 @@ export class Delivery extends Construct {
       reportBatchItemFailures: true,
       maxConcurrency: 2,
     });
+  }
+
+  /** For a function that tells of records which could not be handled. */
+  grantDeadLetter(fn: LambdaFunction): void {
+    allow(fn, this.deadLetters, ['SendMessage']);
+    fn.addEnvironment(ENV.deadLetterQueueUrl, this.deadLetters.queueUrl);
   }
 }
 

@@ -50,22 +50,30 @@ export class EventBackbone extends Construct {
     });
     this.storage.grantAdminister(topics);
 
+    const groups = new BackboneFunction(this, 'Groups', {
+      source: 'groups',
+      description: 'Serves the members of consumer groups, and whoever looks after them',
+      logLevel,
+    });
+    this.storage.grantConsume(groups);
+
     const dispatch = new BackboneFunction(this, 'Dispatch', {
       source: 'dispatch',
       description: 'Follows what is removed from the log: payloads go after their slots',
       inBackground: true,
       logLevel,
     });
-    new Delivery(this, 'Delivery', { storage: this.storage, dispatch });
+    const delivery = new Delivery(this, 'Delivery', { storage: this.storage, dispatch });
+    delivery.grantDeadLetter(groups);
 
     const sweep = new BackboneFunction(this, 'Sweep', {
       source: 'sweep',
-      description: 'Removes what deleted topics left',
+      description: 'Removes what deleted topics and groups left',
       inBackground: true,
       logLevel,
     });
     new Maintenance(this, 'Maintenance', { storage: this.storage, sweep });
 
-    this.url = new Api(this, 'Api', { functions: { produce, fetch, topics }, corsOrigins }).url;
+    this.url = new Api(this, 'Api', { functions: { produce, fetch, topics, groups }, corsOrigins }).url;
   }
 }

@@ -27,6 +27,8 @@ interface Rights {
   /** On the State table's items of uploads alone. */
   readonly uploads?: readonly string[];
   readonly objects?: readonly string[];
+  /** On the payloads of dead letters alone. */
+  readonly deadLetters?: readonly string[];
   readonly bucket?: readonly string[];
 }
 
@@ -57,6 +59,17 @@ const RIGHTS = {
     // topics and their heads: list, read, make, change, close, remove
     state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'DeleteItem'],
   },
+  consume: {
+    // read; look at one slot; void an abandoned one
+    log: ['Query', 'GetItem', 'PutItem'],
+    // groups with all that they hold: list, read, make, change, remove, some of it together; move a head's `settled`
+    state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
+    // bring a spilled payload, and sign for uploaded ones; as for `read`
+    objects: ['GetObject'],
+    // keep what is too large for a dead letter's item, and let it go
+    deadLetters: ['PutObject', 'DeleteObject'],
+    bucket: ['ListBucket'],
+  },
   dispatch: {
     // look at the slot of an intent or an upload; void it; watch an upload on
     log: ['GetItem', 'PutItem'],
@@ -70,8 +83,10 @@ const RIGHTS = {
   sweep: {
     // list and delete what deleted topics left
     log: ['Query', 'BatchWriteItem'],
-    // find leftovers and their uploads; whether one has been made after all; close, mark and remove heads; the lease
+    // find leftovers and their uploads; whether one has been made after all; close, mark and remove heads; what deleted
+    // groups left; the lease
     state: ['Query', 'GetItem', 'UpdateItem', 'DeleteItem'],
+    deadLetters: ['DeleteObject'],
   },
 } as const satisfies Record<string, Rights>;
 
@@ -148,6 +163,11 @@ export class LogStorage extends Construct {
     this.#grant(fn, RIGHTS.administer);
   }
 
+  /** For a function that serves consumer groups. */
+  grantConsume(fn: LambdaFunction): void {
+    this.#grant(fn, RIGHTS.consume);
+  }
+
   /** For the function that follows the log's stream, which Lambda reads on its behalf. */
   grantDispatch(fn: LambdaFunction): void {
     this.#grant(fn, RIGHTS.dispatch);
@@ -164,24 +184,30 @@ export class LogStorage extends Construct {
     this.#grant(fn, RIGHTS.sweep);
   }
 
-  #grant(fn: LambdaFunction, { log, state, uploads = [], objects = [], bucket = [] }: Rights): void {
+  #grant(fn: LambdaFunction, { log, state, uploads = [], objects = [], deadLetters = [], bucket = [] }: Rights): void {
     allow(fn, this.log.tableArn, 'dynamodb', log);
     allow(fn, this.state.tableArn, 'dynamodb', state);
     allow(fn, this.state.tableArn, 'dynamodb', uploads, OF_UPLOADS);
-    this.#allowObjects(fn, objects);
+    this.#allowObjects(fn, '*', objects, 'Every object in the bucket is a payload of this backbone.');
+    this.#allowObjects(
+      fn,
+      'dead-letters/*',
+      deadLetters,
+      'What lies there are payloads of dead letters, and nothing else.',
+    );
     allow(fn, this.bucket.bucketArn, 's3', bucket);
     fn.addEnvironment(ENV.logTable, this.log.tableName);
     fn.addEnvironment(ENV.stateTable, this.state.tableName);
   }
 
-  #allowObjects(fn: LambdaFunction, verbs: readonly string[]): void {
+  #allowObjects(fn: LambdaFunction, pattern: string, verbs: readonly string[], reason: string): void {
     if (verbs.length === 0) return;
-    allow(fn, this.bucket.arnForObjects('*'), 's3', verbs);
+    allow(fn, this.bucket.arnForObjects(pattern), 's3', verbs);
     fn.addEnvironment(ENV.bucket, this.bucket.bucketName);
     const id = Stack.of(this).getLogicalId(this.bucket.node.defaultChild as CfnBucket);
     Validations.of(fn.role!).acknowledge({
-      id: `AwsSolutions-IAM5[Resource::<${id}.Arn>/*]`,
-      reason: 'Every object in the bucket is a payload of this backbone, under a key that its slot decides.',
+      id: `AwsSolutions-IAM5[Resource::<${id}.Arn>/${pattern}]`,
+      reason,
     });
   }
 }

@@ -13,6 +13,15 @@ export type ErrorCode =
   | 'upload_invalid'
   | 'idempotency_key_reused'
   | 'idempotency_in_progress'
+  | 'group_not_found'
+  | 'member_not_found'
+  | 'dead_letter_not_found'
+  | 'instance_fenced'
+  | 'fenced'
+  | 'commit_regressed'
+  | 'group_active'
+  | 'group_full'
+  | 'no_committed_offset'
   | 'payload_missing'
   | 'payload_corrupt'
   | 'throttled'
@@ -21,7 +30,9 @@ export type ErrorCode =
   | 'internal';
 
 /** Facts that the caller can act on; they appear beside `code` in the problem. */
-export type ErrorData = Readonly<Record<string, string | number | boolean | readonly string[] | readonly number[]>>;
+export type ErrorData = Readonly<
+  Record<string, string | number | boolean | readonly string[] | readonly number[] | readonly object[]>
+>;
 
 /** A refusal with a name. Anything else that is thrown is a bug or an outage and becomes `internal`. */
 export abstract class BackboneError extends Error {
@@ -135,9 +146,11 @@ export class RequestTooLarge extends BackboneError {
 export class OffsetOutOfRange extends BackboneError {
   readonly code = 'offset_out_of_range';
   override readonly data: ErrorData;
-  constructor(offset: number, logStartOffset: number, highWatermark: number) {
-    super(`Offset ${offset} is outside ${logStartOffset} to ${highWatermark}`);
-    this.data = { logStartOffset, highWatermark };
+  /** @param partition where the request names several */
+  constructor(offset: number, logStartOffset: number, highWatermark: number, partition?: number) {
+    const where = partition === undefined ? '' : ` of partition ${partition}`;
+    super(`Offset ${offset} is outside ${logStartOffset} to ${highWatermark}${where}`);
+    this.data = { ...(partition !== undefined && { partition }), logStartOffset, highWatermark };
   }
 }
 

@@ -91,6 +91,49 @@ export const CLOCK_SAMPLE_ERROR_MS = 3_000;
 /** Largest correction that voids may teach a writer's clock. Whoever settles by a clock that AWS has set right is no further ahead. */
 export const CLOCK_CORRECTION_MS_MAX = 10_000;
 
+// ---- Consumer groups
+export const GROUP_MEMBERS_MAX = 1_000;
+/** Of all topics of a group together: what one assignment can hold, in one item, and one check can hand out. */
+export const GROUP_PARTITIONS_MAX = 4_096;
+/** How far clocks of functions may differ before hand-overs begin early or late. Their safety rests on epochs alone. */
+export const CLOCK_MARGIN_MS = 2_000;
+/** A check of a group that is not finished by then was broken off: somebody else begins another. */
+export const GROUP_CHECK_MS = 5_000;
+/**
+ * Least time between two assignments of which the later is made for joins: 50 members that start within a second are
+ * assigned three times, not fifty.
+ */
+export const JOINS_GATHERED_MS = 500;
+/** How long a join waits for a check that somebody else is at, and the pauses in which it looks again. */
+export const JOIN_WAIT_MS = 1_500;
+export const JOIN_PAUSE_MS_MIN = 50;
+export const JOIN_PAUSE_MS_MAX = 150;
+/** Partitions that one poll takes, and that it looks at: each is a call or two. */
+export const POLL_PARTITIONS_MAX = 32;
+/** Of a static member's `instanceId`. */
+export const INSTANCE_ID_CHARS_MAX = 64;
+/** How long an assignment is kept that is no longer in force. One that is gets written anew at half of it. */
+export const ASSIGNMENT_LIFE_MS = 7 * 24 * 3_600_000;
+/** How long the item of a member is kept that nobody expired, because its group has no polling member any more. */
+export const MEMBER_LEFTOVER_MS = 24 * 3_600_000;
+/** Bytes that one stored assignment may inflate to; more is damage. */
+export const INFLATED_PLAN_BYTES_MAX = 4 * 1024 * 1024;
+/** Payload of a dead letter that stays in its item; a larger one goes to S3. Leaves `ITEM_BYTES_MAX` room for the rest. */
+export const INLINE_DEAD_LETTER_BYTES_MAX = 256 * 1024;
+/** Source: AWS, "TransactWriteItems": actions per call. */
+export const TRANSACTION_ACTIONS_MAX = 100;
+export const SESSION_TIMEOUT_MS_DEFAULT = 30_000;
+/** Shortest session: a third of it, in which a heartbeat comes, must be no less than the clocks' margin. */
+export const SESSION_TIMEOUT_MS_MIN = 6_000;
+export const SESSION_TIMEOUT_MS_MAX = 1_800_000;
+/** Topics that one member names at most: its item, which every check reads, stays below 70 KB. */
+export const MEMBER_TOPICS_MAX = 256;
+/** Metadata of a commit, in UTF-8: the position stays within the KB that makes each write of it one unit. */
+export const METADATA_BYTES_MAX = 255;
+/** What a dead letter tells of the error, in UTF-8: enough to see what it was. */
+export const DEAD_LETTER_ERROR_NAME_BYTES_MAX = 512;
+export const DEAD_LETTER_ERROR_BYTES_MAX = 4_096;
+
 // ---- Background work
 /** How long one run of the sweep works before it leaves the rest to the next. */
 export const SWEEP_RUN_MS = 40_000;
@@ -104,6 +147,8 @@ export const SWEEP_TURN_ITEMS = 500;
 export const SWEEP_LEFTOVERS_MAX = 100;
 /** Partitions that are emptied side by side: live topics share the table. */
 export const PURGE_PARTITIONS_PARALLEL = 4;
+/** Items of a deleted group that are removed side by side: live groups share the table. */
+export const PURGE_GROUP_ITEMS_PARALLEL = 25;
 /** Keys that one Query of a purge lists. */
 export const PURGE_PAGE = 500;
 /** Source: AWS, "BatchWriteItem": requests per call. */

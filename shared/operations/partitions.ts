@@ -22,20 +22,23 @@ export async function describePartitions(ports: Ports, name: string): Promise<Pa
 }
 
 /**
- * Finds an offset in every partition: the log's start, its high watermark, or the first record that was appended at or
+ * Finds an offset in every partition, or some: the log's start, its high watermark, or the first record that was appended at or
  * after a time; where there is none, the high watermark.
  *
  * @param at 'earliest', 'latest' or epoch ms. Exact while the clocks of writers differ by less than `CLOCK_SKEW_MS`.
+ * @param only in these partitions, those of them that there are; absent: in all
  * @throws {TopicNotFound | Throttled | Unavailable}
  */
 export async function findOffsets(
   ports: Ports,
   name: string,
   at: 'earliest' | 'latest' | number,
+  only?: readonly number[],
 ): Promise<PartitionOffset[]> {
   const topic = await ports.topics.fresh(name);
   const deadline = ports.clock.now() + WALK_BUDGET_MS;
-  return actOnAll(partitionsOf(topic), async (partition) => {
+  const partitions = partitionsOf(topic).filter((partition) => only === undefined || only.includes(partition));
+  return actOnAll(partitions, async (partition) => {
     const bounds = await boundsOf(ports, topic, partition, deadline);
     if (at === 'earliest') return { partition, offset: bounds.logStartOffset };
     if (at === 'latest') return { partition, offset: bounds.highWatermark };

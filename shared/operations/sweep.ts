@@ -1,9 +1,10 @@
 import { SWEEP_ITEMS_MAX, SWEEP_LEASE_MS, SWEEP_TURN_ITEMS } from '../domain/limits.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
+import { dueGroupPurges, type GroupPurgePorts } from './purge-groups.ts';
 import { duePurges, type PurgePorts } from './purge-topics.ts';
 import { type MayGoOn, takeTurns } from './take-turns.ts';
 
-export interface SweepPorts extends PurgePorts {
+export interface SweepPorts extends PurgePorts, GroupPurgePorts {
   readonly lease: {
     take(token: string, until: number, now: number): Promise<boolean>;
     renew(token: string, until: number): Promise<boolean>;
@@ -21,7 +22,8 @@ export interface SweepPorts extends PurgePorts {
  * @returns what kept single tasks from being finished: the store's refusals, and bugs
  */
 export async function sweep(ports: SweepPorts, stopAt: number): Promise<unknown[]> {
-  const { closings, purges } = await duePurges(ports);
+  const { closings, purges: ofTopics } = await duePurges(ports);
+  const purges = [...ofTopics, ...(await dueGroupPurges(ports))];
   if (closings.length === 0 && purges.length === 0) return [];
   const token = ports.newToken();
   const now = ports.clock.now();

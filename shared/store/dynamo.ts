@@ -107,6 +107,11 @@ export class WriteAttempts {
     return new WriteFailed('unreachable', true, refusal);
   }
 
+  /** Whether some attempt ended without an answer: a later one may then have met what that one wrote. */
+  get anyUnanswered(): boolean {
+    return this.#unanswered > 0;
+  }
+
   /** Awaits the write. @throws {WriteFailed}, or the refusal itself where it says something about the item. */
   async outcome<T>(sent: Promise<T>): Promise<T> {
     try {

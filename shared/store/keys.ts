@@ -1,5 +1,8 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import type { DeadLetterId } from '../domain/dead-letter.ts';
 import { UnknownLayout } from '../domain/errors.ts';
+import type { GroupId } from '../domain/group.ts';
+import type { PositionId } from '../domain/position.ts';
 import type { PartitionId } from '../domain/topic.ts';
 import type { UploadId } from '../domain/upload.ts';
 
@@ -27,9 +30,30 @@ import type { UploadId } from '../domain/upload.ts';
  * State  upload         pk=uploads#<topicId>, sk=<uploadId>      upload         use      v size sha256 usableUntil
  *                                                                                        usedBy? usedAt? usedCount?
  * State  lease          pk=sweep, sk=lease                       working sweep  yes      v token until
+ * State  group          pk=group#<group name>, sk=group          live group     yes      v id createdAt version checkAt
+ *                                                                                        busyUntil
+ * State  group entry    pk=groups, sk=<group name>               live group     never    v id createdAt
+ * State  deleted group  pk=deleted-groups, sk=<groupId>          group being    never    v name at
+ *                                                                purged
+ * State  member         pk=<group>#members, sk=<member key>      member         yes      v memberId lastSeenAt
+ *                                                                                        sessionTimeoutMs topics joinedAt
+ *                                                                                        instanceId? expiresAt
+ * State  assignment     pk=<group>#assignment,                   version        never    v at plan expiresAt
+ *                       sk=<version, 10 digits>
+ * State  group topic    pk=<group>#topics, sk=<topicId>          topic that the grows    v name known partitions
+ *                                                                group knew
+ * State  position       pk=<group>#<topicId>.<partition>,        partition of   yes      v epoch committed owner? metadata?
+ *                       sk=position                              a group
+ * State  dead letter    pk=<group>#dead-letters, sk=<topicId>.   dead letter    never    v topic payload or object, error
+ *                       <partition, 4 digits>.<offset, 16>                               attempts redrives firstFailedAt
+ *                                                                                        deadLetteredAt
  * bucket object         <topicId>/<partition>/<last, 16 digits>  spilled batch  never    the batch's bytes
  * bucket object         uploads/<topicId>/<uploadId>             upload         never    the payload's bytes
+ * bucket object         dead-letters/<groupId>/<dead letter id>  large dead     never    the payload's bytes
+ *                                                                letter
  *
+ * <group> = <group name>#<groupId>: what a group's members write begins with its name, so that a policy can name it
+ * (`dynamodb:LeadingKeys`) before the group exists. Group names are as topic names.
  * Topic names contain neither `#` nor control characters (`domain/topic-name.ts`), topic ids are ULIDs.
  */
 
@@ -70,7 +94,7 @@ export function parseLogItemKey(log: string, last: number): LogItemKey {
 
 /** Key of a spilled batch's object: it follows from its slot's key, so whoever sees a slot go can delete the object. */
 export function batchObjectKey({ topicId, partition }: PartitionId, last: number): string {
-  return `${topicId}/${partition}/${String(last).padStart(OFFSET_DIGITS, '0')}`;
+  return `${topicId}/${partition}/${padded(last, OFFSET_DIGITS)}`;
 }
 
 /** Key of an uploaded payload's object. */
@@ -116,17 +140,104 @@ export function uploadsKey(topicId: string): string {
   return `uploads#${topicId}`;
 }
 
+/** @param name of the group: as topic names */
+export function groupKey(name: string): StateKey {
+  return { pk: `group#${name}`, sk: 'group' };
+}
+
+/** Key of the item by which a live group stands in the list of groups. */
+export function groupEntryKey(name: string): StateKey {
+  return { pk: GROUPS, sk: name };
+}
+
+export function deletedGroupKey(groupId: string): StateKey {
+  return { pk: DELETED_GROUPS, sk: groupId };
+}
+
+/** Partition key of all members of a group, sorted by member key. */
+export function membersKey(group: GroupId): string {
+  return `${ownedBy(group)}members`;
+}
+
+/** @param memberKey as `memberKeyOf` makes it: no user text enters a key */
+export function memberKey(group: GroupId, key: string): StateKey {
+  return { pk: membersKey(group), sk: key };
+}
+
+export function assignmentKey(group: GroupId, version: number): StateKey {
+  return { pk: `${ownedBy(group)}assignment`, sk: padded(version, VERSION_DIGITS) };
+}
+
+/** Partition key of all topics that a group knew, sorted by topic id. */
+export function groupTopicsKey(group: GroupId): string {
+  return `${ownedBy(group)}topics`;
+}
+
+export function groupTopicKey(group: GroupId, topicId: string): StateKey {
+  return { pk: groupTopicsKey(group), sk: topicId };
+}
+
+export function positionKey(position: PositionId): StateKey {
+  return { pk: `${ownedBy(position.group)}${logKey(position)}`, sk: 'position' };
+}
+
+/** Partition key of all dead letters of a group, sorted by topic id, partition, offset. */
+export function deadLettersKey(group: GroupId): string {
+  return `${ownedBy(group)}dead-letters`;
+}
+
+export function deadLetterKey(group: GroupId, { offset, ...partition }: DeadLetterId): StateKey {
+  return { pk: deadLettersKey(group), sk: `${deadLettersOf(partition)}${padded(offset, OFFSET_DIGITS)}` };
+}
+
+/** How the sort keys begin of all dead letters of one partition; without `partition`: of one topic. */
+export function deadLettersOf({
+  topicId,
+  partition,
+}: {
+  readonly topicId: string;
+  readonly partition?: number;
+}): string {
+  return partition === undefined ? `${topicId}.` : `${topicId}.${padded(partition, PARTITION_DIGITS)}.`;
+}
+
+/** The dead letter that has this sort key. @throws {Error} when it is not one's */
+export function parseDeadLetterSort(sk: string): DeadLetterId {
+  const match = /^([0-9A-HJKMNP-TV-Z]{26})\.(\d{4})\.(\d{16})$/.exec(sk);
+  if (match === null) throw new Error(`'${sk}' is not the key of a dead letter`);
+  return { topicId: match[1]!, partition: Number(match[2]), offset: Number(match[3]) };
+}
+
+/** Key of the object of a dead letter that is too large for its item. */
+export function deadLetterObjectKey({ id }: GroupId, letter: DeadLetterId): string {
+  return `dead-letters/${id}/${deadLetterKey({ name: '', id }, letter).sk}`;
+}
+
+function ownedBy({ name, id }: GroupId): string {
+  return `${name}#${id}#`;
+}
+
+function padded(number: number, digits: number): string {
+  return String(number).padStart(digits, '0');
+}
+
 /** Key of the one item by which runs of the sweep exclude each other. */
 export const SWEEP_LEASE: StateKey = { pk: 'sweep', sk: 'lease' };
 /** Partition key of all live topics, sorted by name. */
 export const TOPICS = 'topics';
 /** Partition key of incarnations that are being made or removed, sorted by id. */
 export const LEFTOVERS = 'leftovers';
+/** Partition key of the entries of all live groups, sorted by name. */
+export const GROUPS = 'groups';
+/** Partition key of groups that are being purged, sorted by id. */
+export const DELETED_GROUPS = 'deleted-groups';
 const HEAD = 'head#';
 const INTENT = '#spill';
 const UPLOAD = '#upload.';
 /** 2^53 − 1 has 16 digits. */
 const OFFSET_DIGITS = 16;
+const PARTITION_DIGITS = 4;
+const VERSION_DIGITS = 10;
 
 /** Version of every stored layout, in attribute `v`. */
 export const LAYOUT_VERSION = '1';

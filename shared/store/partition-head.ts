@@ -79,12 +79,15 @@ export class PartitionHeads {
     }
   }
 
-  /** Reads a head, strongly consistent. @returns undefined when there is none. @throws {Throttled | Unavailable} */
-  async read(partition: PartitionId): Promise<Head | undefined> {
+  /**
+   * Reads a head. @returns undefined when there is none. @throws {Throttled | Unavailable}
+   * @param strong else as some replica has it: half a read unit
+   */
+  async read(partition: PartitionId, strong = true): Promise<Head | undefined> {
     const command = new GetItemCommand({
       TableName: this.#table,
       Key: itemKey(headKey(partition)),
-      ConsistentRead: true,
+      ConsistentRead: strong,
     });
     const { Item } = await readOutcome(this.#dynamodb.send(command));
     if (Item === undefined) return undefined;

@@ -16,7 +16,8 @@ export function parseInstant(text: string, name: string): number {
   );
 }
 
-function instantOf(text: string): number | undefined {
+/** The same, for whoever refuses in words of its own. @returns undefined where `parseInstant` refuses */
+export function instantOf(text: string): number | undefined {
   const found = RFC_3339.exec(text);
   if (found === null) return undefined;
   const [year, month, day, hour, minute, second] = found.slice(1, 7).map(Number) as [

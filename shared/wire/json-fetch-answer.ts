@@ -21,10 +21,10 @@ const [BEFORE_BYTES, AFTER_BYTES] = envelope({
 const ENVELOPE_BYTES = BEFORE_BYTES + AFTER_BYTES;
 
 /** What a record takes beside its bytes, about: less leads to one more growth of the buffer. */
-const RECORD_ROOM_BYTES = 128;
+export const RECORD_ROOM_BYTES = 128;
 
 /** No link takes less: the hash alone is 64 bytes, a signature as many. */
-const LINK_BYTES_MIN = 300;
+export const LINK_BYTES_MIN = 300;
 
 const COMMA = Buffer.from(',');
 const NO_URLS: ReadonlyMap<number, string> = new Map();
@@ -170,7 +170,7 @@ export class JsonFetchAnswer implements FetchAnswer {
 }
 
 /** @throws {PayloadCorrupt} when the batch holds no upload where the slot says so */
-function linksOf(records: RecordSpans, urls: ReadonlyMap<number, string>): ReadonlyMap<number, Uint8Array> {
+export function linksOf(records: RecordSpans, urls: ReadonlyMap<number, string>): ReadonlyMap<number, Uint8Array> {
   const links = new Map<number, Uint8Array>();
   for (const [position, url] of urls) {
     const start = position < records.count ? records.valueStart(position) : -1;
@@ -181,7 +181,7 @@ function linksOf(records: RecordSpans, urls: ReadonlyMap<number, string>): Reado
 }
 
 /** No record takes less as JSON: none of its bytes is left out, and each header adds `["",""]`. */
-function leastBytes(batch: RecordSpans, i: number): number {
+export function leastBytes(batch: RecordSpans, i: number): number {
   return batch.recordBytes(i) + 7 * batch.headerCount(i);
 }
 

@@ -25,20 +25,20 @@ export const ref = (kind: 'schemas' | 'parameters' | 'responses' | 'headers', na
   $ref: `#/components/${kind}/${name}`,
 });
 
-const integer = (minimum = 0, maximum = Number.MAX_SAFE_INTEGER) => ({ type: 'integer', minimum, maximum });
-const object = (properties: { [name: string]: Json }, required = Object.keys(properties), more = {}): Json => ({
+export const integer = (minimum = 0, maximum = Number.MAX_SAFE_INTEGER) => ({ type: 'integer', minimum, maximum });
+export const object = (properties: { [name: string]: Json }, required = Object.keys(properties), more = {}): Json => ({
   type: 'object',
   properties,
   required,
   ...more,
 });
-const list = (items: Json) => ({ type: 'array', items });
-const words = (...choices: string[]) => ({ type: 'string', enum: choices });
+export const list = (items: Json) => ({ type: 'array', items });
+export const words = (...choices: string[]) => ({ type: 'string', enum: choices });
 
-const TEXT = { type: 'string' };
-const MS = { type: 'integer', description: 'Epoch ms' };
-const OFFSET = integer();
-const PARTITION = integer(0, PARTITIONS_MAX - 1);
+export const TEXT = { type: 'string' };
+export const MS = { type: 'integer', description: 'Epoch ms' };
+export const OFFSET = integer();
+export const PARTITION = integer(0, PARTITIONS_MAX - 1);
 const ANY = {};
 const DUPLICATE = { type: 'boolean', description: 'The key was used before: these are the offsets of then' };
 const BASE64 = object({ base64: { type: 'string', contentEncoding: 'base64' } }, undefined, {
@@ -48,6 +48,9 @@ const HEADER_VALUE = { oneOf: [TEXT, { type: 'null' }, BASE64] };
 /** `[name, value]`. A name is base64 only in answers, of a batch that came in raw and names a header with no text. */
 const HEADER = { type: 'array', items: HEADER_VALUE, minItems: 2, maxItems: 2, description: 'Name and value' };
 
+const CODE = ref('schemas', 'Code');
+export const NAME = ref('schemas', 'Name');
+
 const TOPIC = {
   name: TEXT,
   id: TEXT,
@@ -55,7 +58,21 @@ const TOPIC = {
   retentionMs: { type: 'integer' },
   createdAt: MS,
 };
-const ENTRY_ERROR = object({ code: words(...Object.keys(STATUS)), detail: TEXT, retryable: { type: 'boolean' } });
+/** A record as answers show it. */
+export const RECORD = {
+  offset: OFFSET,
+  timestamp: MS,
+  key: { type: ['string', 'null'] },
+  keyEncoding: words('base64'),
+  value: ANY,
+  valueEncoding: {
+    ...words('utf8', 'base64', 'url'),
+    description: 'url: the value was uploaded, and is {"url", "size", "sha256"}',
+  },
+  headers: list(HEADER),
+  error: object({ code: words('payload_corrupt', 'payload_missing', 'record_too_large') }),
+};
+export const ENTRY_ERROR = ref('schemas', 'EntryError');
 
 export const SCHEMAS: { [name: string]: Json } = {
   Problem: object(
@@ -64,12 +81,16 @@ export const SCHEMAS: { [name: string]: Json } = {
       title: TEXT,
       status: { type: 'integer' },
       detail: TEXT,
-      code: words(...Object.keys(STATUS)),
+      code: CODE,
       requestId: TEXT,
     },
     undefined,
     { description: 'RFC 9457. Branch on `code`; what you can act on stands beside it' },
   ),
+  EntryError: object({ code: CODE, detail: TEXT, retryable: { type: 'boolean' } }),
+  Name: { type: 'string', pattern: `^[A-Za-z0-9._-]{1,${NAME_CHARS_MAX}}$`, not: { enum: ['.', '..'] } },
+  Code: words(...Object.keys(STATUS)),
+  Record: object(RECORD, ['offset']),
   Topic: object(TOPIC),
   TopicSettings: object(
     {
@@ -173,24 +194,7 @@ export const SCHEMAS: { [name: string]: Json } = {
   }),
   Fetched: object({
     topicId: TEXT,
-    records: list(
-      object(
-        {
-          offset: OFFSET,
-          timestamp: MS,
-          key: { type: ['string', 'null'] },
-          keyEncoding: words('base64'),
-          value: ANY,
-          valueEncoding: {
-            ...words('utf8', 'base64', 'url'),
-            description: 'url: the value was uploaded, and is {"url", "size", "sha256"}',
-          },
-          headers: list(HEADER),
-          error: object({ code: words('payload_corrupt', 'payload_missing', 'record_too_large') }),
-        },
-        ['offset'],
-      ),
-    ),
+    records: list(ref('schemas', 'Record')),
     nextOffset: OFFSET,
     logStartOffset: OFFSET,
     highWatermark: OFFSET,
@@ -198,14 +202,14 @@ export const SCHEMAS: { [name: string]: Json } = {
   Health: object({ status: { const: 'ok' }, version: TEXT }),
 };
 
-const query = (name: string, schema: Json, more = {}): Json => ({ name, in: 'query', schema, ...more });
+export const query = (name: string, schema: Json, more = {}): Json => ({ name, in: 'query', schema, ...more });
 
 export const PARAMETERS: { [name: string]: Json } = {
   topic: {
     name: 'topic',
     in: 'path',
     required: true,
-    schema: { type: 'string', pattern: `^[A-Za-z0-9._-]{1,${NAME_CHARS_MAX}}$`, not: { enum: ['.', '..'] } },
+    schema: NAME,
     example: 'orders',
   },
   partition: { name: 'partition', in: 'path', required: true, schema: OFFSET, example: 1 },

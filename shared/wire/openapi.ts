@@ -1,21 +1,12 @@
 import type { ErrorCode } from '../domain/errors.ts';
 import { JSON_TYPE, NDJSON_TYPE, PROBLEM_TYPE, RECORD_BATCH_TYPE } from './media-type.ts';
+import { GROUP_PARAMETERS, GROUP_SCHEMAS } from './openapi-group-schemas.ts';
+import { GROUP_OPERATIONS } from './openapi-groups.ts';
+import { answer, BODY, count, json, type Operation, STORE } from './openapi-operation.ts';
 import { type Json, PARAMETERS, ref, SCHEMAS } from './openapi-schemas.ts';
 import { STATUS } from './problem.ts';
 import type { ROUTES } from './routes.ts';
 import { VERSION } from './version.ts';
-
-/** What one route takes and answers. */
-interface Operation {
-  readonly summary: string;
-  /** Names in `PARAMETERS`, those of the path included. */
-  readonly takes?: readonly string[];
-  /** Media types with their schemas. */
-  readonly body?: { readonly required: boolean; readonly content: Json };
-  /** Status → description and media types with their schemas, for what is no refusal. */
-  readonly answers: { readonly [status: string]: Json };
-  readonly refuses: readonly ErrorCode[];
-}
 
 const EXAMPLE_RECORD = {
   key: 'order-17',
@@ -28,15 +19,6 @@ const EXAMPLE_PAYLOAD = {
   sha256: '49bc20df15e412a64472421e13fe86ff1c5165e18b2afccf160d4dc19fe68a14',
 };
 
-const json = (schema: string, example?: Json) => ({
-  [JSON_TYPE]: { schema: ref('schemas', schema), ...(example !== undefined && { example }) },
-});
-const answer = (description: string, content: Json, more = {}): Json => ({ description, content, ...more });
-const count = { schema: { type: 'integer' } };
-
-/** What every call of the store may run into. */
-const STORE: readonly ErrorCode[] = ['throttled', 'unavailable'];
-const BODY: readonly ErrorCode[] = ['request_too_large', 'unsupported_media_type'];
 /** What an append may come to beside that. */
 const APPEND: readonly ErrorCode[] = [
   ...BODY,
@@ -143,6 +125,7 @@ const OPERATIONS: { readonly [route in (typeof ROUTES)[number]['key']]: Operatio
     answers: { 200: answer('By partition', json('Offsets')) },
     refuses: ['topic_not_found', ...STORE],
   },
+  ...GROUP_OPERATIONS,
   'GET /v1/health': {
     summary: 'Whether the API answers',
     answers: { 200: answer('It does', json('Health')) },
@@ -161,9 +144,10 @@ What the gateway refuses itself (401, 403, a request beyond its own limits) is \
 /** The OpenAPI 3.1 page of this API, as served. */
 export function openApiDocument(): Json {
   const paths: { [path: string]: { [method: string]: Json } } = {};
+  const responses: Record<string, Json> = {};
   for (const [key, operation] of Object.entries(OPERATIONS)) {
     const [method, path] = key.split(' ') as [string, string];
-    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation) };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, responses) };
   }
   return {
     openapi: '3.1.0',
@@ -174,25 +158,32 @@ export function openApiDocument(): Json {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     paths,
-    components: { schemas: SCHEMAS, parameters: PARAMETERS },
+    components: {
+      schemas: { ...SCHEMAS, ...GROUP_SCHEMAS },
+      parameters: { ...PARAMETERS, ...GROUP_PARAMETERS },
+      responses,
+    },
   };
 }
 
-function describe({ summary, takes = [], body, answers, refuses }: Operation): Json {
+function describe({ summary, takes = [], body, answers, refuses }: Operation, shared: Record<string, Json>): Json {
   return {
     summary,
     parameters: takes.map((name) => ref('parameters', name)),
     ...(body !== undefined && { requestBody: body }),
-    responses: { ...answers, ...refusals(['invalid_request', ...refuses, 'internal']) },
+    responses: { ...answers, ...refusals(['invalid_request', ...refuses, 'internal'], shared) },
   };
 }
 
-/** One answer per status, with the codes that it comes with. */
-function refusals(codes: readonly ErrorCode[]): { [status: string]: Json } {
+/** One answer per status, with the codes that it comes with: those with the same codes are described once. */
+function refusals(codes: readonly ErrorCode[], shared: Record<string, Json>): { [status: string]: Json } {
   const byStatus: { [status: string]: Json } = {};
   for (const code of codes) {
     const status = STATUS[code];
-    byStatus[status] ??= problem(codes.filter((other) => STATUS[other] === status));
+    const alike = codes.filter((other) => STATUS[other] === status).sort();
+    const name = alike.join('_or_');
+    shared[name] ??= problem(alike);
+    byStatus[status] = ref('responses', name);
   }
   return byStatus;
 }

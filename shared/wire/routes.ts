@@ -1,5 +1,5 @@
 /** The functions behind the API. */
-export type ApiFunction = 'produce' | 'fetch' | 'topics';
+export type ApiFunction = 'produce' | 'fetch' | 'topics' | 'groups';
 
 export interface Route {
   /** As API Gateway names it: method, space, path with `{parameters}`. */
@@ -7,7 +7,7 @@ export interface Route {
   readonly function: ApiFunction;
 }
 
-const route = (key: string, fn: ApiFunction): Route => ({ key, function: fn });
+const route = <Key extends string>(key: Key, fn: ApiFunction) => ({ key, function: fn });
 
 /** Every route of the API and the function that serves it: the gateway, the local server and the OpenAPI page read it. */
 export const ROUTES = [
@@ -21,6 +21,17 @@ export const ROUTES = [
   route('DELETE /v1/topics/{topic}', 'topics'),
   route('GET /v1/topics/{topic}/partitions', 'topics'),
   route('GET /v1/topics/{topic}/offsets', 'topics'),
+  route('POST /v1/groups/{group}/poll', 'groups'),
+  route('POST /v1/groups/{group}/heartbeat', 'groups'),
+  route('POST /v1/groups/{group}/leave', 'groups'),
+  route('POST /v1/groups/{group}/commits', 'groups'),
+  route('POST /v1/groups/{group}/dead-letters', 'groups'),
+  route('GET /v1/groups/{group}/dead-letters', 'groups'),
+  route('DELETE /v1/groups/{group}/dead-letters/{id}', 'groups'),
+  route('GET /v1/groups', 'groups'),
+  route('GET /v1/groups/{group}', 'groups'),
+  route('DELETE /v1/groups/{group}', 'groups'),
+  route('PUT /v1/groups/{group}/offsets', 'groups'),
   route('GET /v1/health', 'topics'),
   route('GET /v1/openapi.json', 'topics'),
 ] as const satisfies readonly Route[];

@@ -11,6 +11,7 @@ describe('units', () => {
 describe('the size of an item', () => {
   it('counts names and texts in UTF-8, bytes as they are, truth values as one', () => {
     expect(itemBytes({ ä: { S: 'é€' }, b: { B: new Uint8Array(7) }, c: { BOOL: true } })).toBe(2 + 5 + 1 + 7 + 1 + 1);
+    expect(itemBytes({ a: { L: [{ S: 'bc' }, { BOOL: true }] } })).toBe(1 + 3 + (1 + 2) + (1 + 1));
   });
 
   it.each([
@@ -27,6 +28,6 @@ describe('the size of an item', () => {
 
   it('is refused for what it does not know', () => {
     expect(() => itemBytes({ a: { N: '1.5' } })).toThrow('1.5');
-    expect(() => itemBytes({ a: { L: [] } })).toThrow('no size');
+    expect(() => itemBytes({ a: { M: {} } })).toThrow('no size');
   });
 });

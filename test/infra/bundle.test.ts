@@ -26,8 +26,9 @@ const CLIENTS: Readonly<Record<string, readonly string[]>> = {
   produce: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3'],
   fetch: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3'],
   topics: ['@aws-sdk/client-dynamodb'],
+  groups: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
   dispatch: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
-  sweep: ['@aws-sdk/client-dynamodb'],
+  sweep: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3'],
 };
 
 /** Of a package, beside a bundle of the bare SDK clients with the commands that it uses. */

@@ -11,7 +11,7 @@ import { allowedActions, functionName, type Resource, resourcesOf, synthesise } 
 
 const { template } = synthesise();
 const lower = (text: string) => text.toLowerCase();
-const API_FUNCTIONS = ['produce', 'fetch', 'topics'];
+const API_FUNCTIONS = ['produce', 'fetch', 'topics', 'groups'];
 const BACKGROUND_FUNCTIONS = ['dispatch', 'sweep'];
 
 describe('functions', () => {
@@ -46,7 +46,10 @@ describe('functions', () => {
         POWERTOOLS_METRICS_NAMESPACE: 'Vertebra',
         VERTEBRA_LOG_TABLE: { Ref: idOf('Log') },
         VERTEBRA_STATE_TABLE: { Ref: idOf('State') },
-        ...(['topics', 'sweep'].includes(name) ? {} : { VERTEBRA_BUCKET: { Ref: idOf('Bucket') } }),
+        ...(name !== 'topics' && { VERTEBRA_BUCKET: { Ref: idOf('Bucket') } }),
+        ...(name === 'groups' && {
+          VERTEBRA_DEAD_LETTER_QUEUE_URL: { Ref: expect.stringContaining('DeliveryDeadLetters') },
+        }),
         ...(name === 'dispatch' && { VERTEBRA_WAKE_QUEUE_URL: { Ref: expect.stringContaining('DeliveryWake') } }),
       })),
     );
@@ -86,6 +89,17 @@ describe('functions', () => {
         State: ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'].map((verb) => `dynamodb:${verb}`),
         TopicsLogs: ownLog,
       },
+      groups: {
+        Log: ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query'],
+        State: ['ConditionCheckItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'].map(
+          (verb) => `dynamodb:${verb}`,
+        ),
+        Bucket: ['s3:ListBucket'],
+        'Bucket objects': ['s3:GetObject'],
+        'Bucket dead-letters': ['s3:DeleteObject', 's3:PutObject'],
+        DeliveryDeadLetters: ['sqs:SendMessage'],
+        GroupsLogs: ownLog,
+      },
       dispatch: {
         Log: ['dynamodb:GetItem', 'dynamodb:PutItem'],
         State: ['dynamodb:GetItem'],
@@ -107,6 +121,7 @@ describe('functions', () => {
       sweep: {
         Log: ['dynamodb:BatchWriteItem', 'dynamodb:Query'],
         State: ['dynamodb:DeleteItem', 'dynamodb:GetItem', 'dynamodb:Query', 'dynamodb:UpdateItem'],
+        'Bucket dead-letters': ['s3:DeleteObject'],
         SweepLogs: ownLog,
       },
     });
@@ -114,10 +129,12 @@ describe('functions', () => {
 
   it('are granted no wildcard, by no managed policy', () => {
     const policies = resourcesOf(template, 'AWS::IAM::Policy');
-    // The patterns that there are: the objects of the backbone's own bucket, and the keys of uploads.
-    const objects = JSON.stringify({ 'Fn::Join': ['', [{ 'Fn::GetAtt': [idOf('Bucket'), 'Arn'] }, '/*']] });
+    // The patterns that there are: objects of the backbone's own bucket, and the keys of uploads.
+    const objects = (pattern: string) =>
+      JSON.stringify({ 'Fn::Join': ['', [{ 'Fn::GetAtt': [idOf('Bucket'), 'Arn'] }, pattern]] });
     const uploads = JSON.stringify({ 'dynamodb:LeadingKeys': ['uploads#*'] });
-    expect(JSON.stringify(policies).replaceAll(objects, '').replace(uploads, '')).not.toContain('*');
+    const text = JSON.stringify(policies).replaceAll(objects('/*'), '').replaceAll(objects('/dead-letters/*'), '');
+    expect(text.replace(uploads, '')).not.toContain('*');
     for (const role of Object.values(resourcesOf(template, 'AWS::IAM::Role'))) {
       expect(Object.keys(role.Properties)).toEqual(['AssumeRolePolicyDocument']);
     }

@@ -1,20 +1,29 @@
 import { randomBytes } from 'node:crypto';
 import { DescribeTableCommand, DescribeTimeToLiveCommand } from '@aws-sdk/client-dynamodb';
+import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Backbone, openBackbone } from '../../functions/backbone.ts';
 import { fetchHandler } from '../../functions/fetch.ts';
+import { groupsHandler, openGroups } from '../../functions/groups.ts';
 import { produceHandler } from '../../functions/produce.ts';
 import { openSweep } from '../../functions/sweep.ts';
 import { topicsHandler } from '../../functions/topics.ts';
 import { queueEvent, streamEvent } from '../../local/events.ts';
-import { LATE_MAX_MS, RECORDS_PER_REQUEST_MAX, SETTLE_AFTER_MS, SWEEP_LEASE_MS } from '../../shared/domain/limits.ts';
+import type { Group } from '../../shared/domain/group.ts';
+import {
+  INLINE_DEAD_LETTER_BYTES_MAX,
+  LATE_MAX_MS,
+  RECORDS_PER_REQUEST_MAX,
+  SETTLE_AFTER_MS,
+  SWEEP_LEASE_MS,
+} from '../../shared/domain/limits.ts';
 import { sweep } from '../../shared/operations/sweep.ts';
 import { deleteTopic } from '../../shared/operations/topics.ts';
 import type { ApiFunction } from '../../shared/wire/routes.ts';
 import { CONTEXT, openBackgroundBench } from '../support/background-bench.ts';
 import { type EmbeddedTables, embeddedTables } from '../support/embedded.ts';
 import { send } from '../support/gateway-call.ts';
-import { append, makeTopic } from '../support/log-bench.ts';
+import { append, type Host, makeTopic } from '../support/log-bench.ts';
 import { allowedActions, resourcesOf, synthesise } from '../support/synthesise.ts';
 import { clientsThatTell } from '../support/telling-clients.ts';
 import { upload } from '../support/upload.ts';
@@ -22,9 +31,13 @@ import { upload } from '../support/upload.ts';
 // The stack and the code that runs on it, each held against the other.
 const { template } = synthesise();
 let tables: EmbeddedTables;
+let queueUrl = '';
 
 beforeAll(async () => {
   tables = await embeddedTables();
+  const sqs = new SQSClient(tables.aws.clientConfig());
+  queueUrl = (await sqs.send(new CreateQueueCommand({ QueueName: 'dead-letters' }))).QueueUrl!;
+  sqs.destroy();
 });
 afterAll(() => tables.close());
 
@@ -50,7 +63,7 @@ it('has the tables that the code is tested on', async () => {
 });
 
 it('allows each function what it does, and nothing that it never does', async () => {
-  const used: Used = { produce: new Set(), fetch: new Set(), topics: new Set() };
+  const used: Used = { produce: new Set(), fetch: new Set(), topics: new Set(), groups: new Set() };
   const backbones = {
     produce: backboneThatTells(used.produce),
     fetch: backboneThatTells(used.fetch),
@@ -60,18 +73,19 @@ it('allows each function what it does, and nothing that it never does', async ()
     produce: produceHandler(backbones.produce),
     fetch: fetchHandler(backbones.fetch),
     topics: topicsHandler(backbones.topics),
+    groups: groupsThatTell(used.groups),
   };
   const call = async (method: string, target: string, body?: object, headers?: Record<string, string>) => {
     const reply = await send(handlers, method, target, { ...(body && { body }), ...(headers && { headers }) });
     expect(reply.status, `${method} ${target}: ${reply.text}`).toBeLessThan(300);
-    return reply.json<{ id: string }>();
+    return reply.bytes.length === 0 ? { id: '' } : reply.json<{ id: string }>();
   };
 
   const { id: topicId } = await call('PUT', '/v1/topics/orders', { partitions: 2 });
-  const abandon = (partition: number) =>
+  const abandon = (partition: number, id = 'ab') =>
     openBackbone(tables, tables).heads.reserve(
       { topicId, partition },
-      'ab'.repeat(12),
+      id.repeat(12),
       { count: 1, time: Date.now() - 2 * SETTLE_AFTER_MS, expiresAt: 0, settleMs: SETTLE_AFTER_MS },
       () => false,
     );
@@ -96,6 +110,26 @@ it('allows each function what it does, and nothing that it never does', async ()
   await call('GET', '/v1/topics');
   await call('GET', '/v1/topics?deleted=true');
 
+  const tooLarge = { value: randomBytes(INLINE_DEAD_LETTER_BYTES_MAX).toString('base64'), partition: 1 };
+  await call('PUT', '/v1/topics/handled', { partitions: 2 });
+  await call('POST', '/v1/topics/handled/records', { records: [{ value: 1, partition: 0 }, tooLarge] });
+  const group = '/v1/groups/billing';
+  const poll = (body: object) =>
+    send(handlers, 'POST', `${group}/poll`, { body }).then((reply) => reply.json<Polled>());
+  const { memberId, assigned } = await poll({ topics: ['handled'] });
+  const [first, second] = assigned;
+  await call('POST', `${group}/heartbeat`, { memberId, commit: [{ ...first, offset: 1 }] });
+  const error = { name: 'Error', message: 'no' };
+  const { id } = await call('POST', `${group}/dead-letters`, { memberId, ...second, offset: 0, error, attempts: 1 });
+  await call('GET', `${group}/dead-letters`);
+  await call('DELETE', `${group}/dead-letters/${id}`);
+  await call('GET', group);
+  await call('POST', `${group}/leave`, { memberId });
+  await abandon(0, 'cd');
+  await call('PUT', `${group}/offsets`, { topic: 'orders', to: 'latest' });
+  await call('GET', '/v1/groups');
+  await call('DELETE', group);
+
   expect(withRare(used)).toEqual(grantedTo(Object.keys(RARE)));
 });
 
@@ -105,7 +139,7 @@ it('allows the functions in the background what they do, and nothing that they n
     const dispatchUsed = new Set<string>();
     const sweepUsed = new Set<string>();
     const dispatch = bench.dispatchHost(clientsThatTell(bench.tables, dispatchUsed));
-    const sweeper = openSweep(clientsThatTell(bench.tables, sweepUsed).dynamodb, bench.tables, undefined, bench.clock);
+    const sweeper = openSweep(clientsThatTell(bench.tables, sweepUsed), bench.tables, undefined, bench.clock);
     const host = bench.host();
     await makeTopic(host, 'orders');
     await append(host, 'orders', 'x'.repeat(100));
@@ -121,6 +155,8 @@ it('allows the functions in the background what they do, and nothing that they n
     const unreadable = queueEvent([{ MessageId: 'm', ReceiptHandle: 'r', Body: '{}' }], 'arn');
     await dispatch.handler(unreadable, CONTEXT);
     await deleteTopic(host.backbone, 'orders');
+    const group = { name: 'billing', id: uploadId, createdAt: 0, version: 0, checkAt: 0, busyUntil: 0 };
+    await leaveGroupBehind(host, group, topicId);
     for (let minutes = 0; minutes < 3; minutes++) {
       bench.clock.pass(LATE_MAX_MS);
       expect(await sweep(sweeper, bench.clock.now() + 10 * SWEEP_LEASE_MS)).toEqual([]);
@@ -136,7 +172,34 @@ it('allows the functions in the background what they do, and nothing that they n
   }
 });
 
+/** A deleted group with all that one may hold. */
+async function leaveGroupBehind({ backbone }: Host, group: Group, topicId: string): Promise<void> {
+  const partition = { topicId, partition: 0 };
+  await backbone.groups.create(group);
+  await backbone.groupTopics.note(group, { id: topicId, name: 'orders', partitions: 1 });
+  await backbone.positions.create({ group, ...partition }, { epoch: 1, committed: 0 });
+  const session = { lastSeenAt: backbone.clock.now(), sessionTimeoutMs: 6_000, topics: ['orders'], joinedAt: 0 };
+  await backbone.members.join(group, { key: group.id, memberId: group.id, ...session });
+  const letter = { topic: 'orders', error: { name: 'Error', message: '' }, attempts: 1, redrives: 0 };
+  const payload = { object: { size: 1, sha256: 'ab'.repeat(32) } };
+  await backbone.deadLetters.put(group, {
+    ...{ ...partition, offset: 0, ...letter, payload },
+    ...{ firstFailedAt: 0, deadLetteredAt: 0 },
+  });
+  await backbone.groups.delete(group, backbone.clock.now());
+}
+
 type Used = Record<ApiFunction, Set<string>>;
+
+interface Polled {
+  readonly memberId: string;
+  readonly assigned: readonly {
+    readonly topic: string;
+    readonly partition: number;
+    readonly epoch: number;
+    readonly offset: number;
+  }[];
+}
 
 /** What happens only when a condition fails and the store does not tell who was there, or what is never called. */
 const RARE: Record<ApiFunction, string[]> = {
@@ -144,6 +207,7 @@ const RARE: Record<ApiFunction, string[]> = {
   // The right to list makes S3 say "not found" instead of "denied"; nothing is ever listed.
   fetch: ['Log dynamodb:GetItem', 'Bucket s3:ListBucket'],
   topics: ['Log dynamodb:GetItem'],
+  groups: ['Log dynamodb:GetItem', 'Bucket s3:ListBucket'],
 };
 
 function withRare(used: Used): Record<string, string[]> {
@@ -163,6 +227,11 @@ function grantedTo(functions: readonly string[]): Record<string, string[]> {
         return [name, actions.filter((action) => !action.includes('Logs ')).sort()];
       }),
   );
+}
+
+function groupsThatTell(used: Set<string>) {
+  const clients = clientsThatTell(tables, used);
+  return groupsHandler(openGroups(openBackbone(clients, tables), clients, { ...tables, deadLetterQueueUrl: queueUrl }));
 }
 
 function backboneThatTells(used: Set<string>): Backbone {

@@ -43,4 +43,20 @@ describe('a page of a configured origin', () => {
     expect(reply.headers['access-control-expose-headers']).toContain('Retry-After');
     if (status === 429 || status === 503) expect(reply.headers['retry-after']).toMatch(/^[1-9]\d*$/);
   });
+
+  it('may ask before it polls, resets or deletes, and sees why it is refused', async () => {
+    for (const [method, target] of [
+      ['POST', '/v1/groups/billing/poll'],
+      ['PUT', '/v1/groups/billing/offsets'],
+      ['DELETE', '/v1/groups/billing'],
+    ] as const) {
+      const asked = { ...headers, 'access-control-request-method': method };
+      const preflight = await api.send('OPTIONS', target, { headers: asked });
+      expect(preflight).toMatchObject({ status: 204, headers: { 'access-control-allow-origin': ORIGIN } });
+      expect(preflight.headers['access-control-allow-methods']).toContain(method);
+      const reply = await api.send(method, target, { headers, body: {} });
+      expect(reply.status).toBeGreaterThanOrEqual(400);
+      expect(reply.headers['access-control-allow-origin']).toBe(ORIGIN);
+    }
+  });
 });

@@ -53,7 +53,7 @@ function start(around: (dispatch: DispatchHandler) => DispatchHandler = (dispatc
   background = startBackground({
     ...{ aws: aws!, sqs: clients.sqs, wakeQueueUrl, logTable: NAMES.logTable, sweepEveryMs: 50 },
     dispatch: around(dispatchHandler(() => ports)),
-    sweep: sweep ?? sweepHandler(() => openSweep(clients.dynamodb, NAMES, undefined, { now: () => now })),
+    sweep: sweep ?? sweepHandler(() => openSweep(clients, NAMES, undefined, { now: () => now })),
     onFailure: (name, error) => failures.push(`${name}: ${(error as Error).message}`),
   });
 }

@@ -16,7 +16,11 @@ type Handler = (event: APIGatewayProxyEventV2, context: Context) => unknown;
 /** A gateway whose functions all do the same. */
 async function serve(handler: Handler, more: Partial<GatewayOptions> = {}): Promise<Gateway> {
   const each = async (event: APIGatewayProxyEventV2, context: Context) => handler(event, context);
-  gateway = await openGateway({ handlers: { produce: each, fetch: each, topics: each }, port: 0, ...more });
+  gateway = await openGateway({
+    handlers: { produce: each, fetch: each, topics: each, groups: each },
+    port: 0,
+    ...more,
+  });
   return gateway;
 }
 
@@ -298,7 +302,7 @@ it('says so when the port is taken', async () => {
   const port = Number(new URL(gateway!.url).port);
   const nobody = async () => ({ statusCode: 200 });
   await expect(
-    openGateway({ handlers: { produce: nobody, fetch: nobody, topics: nobody }, port }),
+    openGateway({ handlers: { produce: nobody, fetch: nobody, topics: nobody, groups: nobody }, port }),
   ).rejects.toMatchObject({
     code: 'EADDRINUSE',
   });

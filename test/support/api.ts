@@ -1,7 +1,9 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
+import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { type Backbone, openBackbone } from '../../functions/backbone.ts';
 import { fetchHandler } from '../../functions/fetch.ts';
+import { groupsHandler, openGroups } from '../../functions/groups.ts';
 import { produceHandler } from '../../functions/produce.ts';
 import { topicsHandler } from '../../functions/topics.ts';
 import type { LambdaHandler } from '../../local/invocation.ts';
@@ -30,6 +32,8 @@ export interface Api {
   readonly faults: FaultHandler;
   /** What it stores in, for a look behind the API. */
   readonly tables: EmbeddedTables;
+  /** Where it tells of dead letters. */
+  readonly deadLetters: { readonly url: string; readonly sqs: SQSClient };
   get(target: string, sent?: Sent): Promise<Reply>;
   put(target: string, body?: Sent['body'], headers?: Sent['headers']): Promise<Reply>;
   post(target: string, body?: Sent['body'], headers?: Sent['headers']): Promise<Reply>;
@@ -48,10 +52,14 @@ export async function openApi({ corsOrigins = [], random, clock, env }: ApiOptio
   const s3 = new S3Client({ ...config, requestHandler: faults, maxAttempts: 1 });
   const opened = openBackbone({ dynamodb, s3 }, { ...tables, ...env }, undefined, clock);
   const backbone = { ...opened, ...(random && { random }) };
+  const sqs = new SQSClient({ ...config, requestHandler: faults, maxAttempts: 1 });
+  const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: 'dead-letters' }));
+  const queue = { url: QueueUrl!, sqs };
   const handlers = {
     produce: produceHandler(backbone, corsOrigins),
     fetch: fetchHandler(backbone, corsOrigins),
     topics: topicsHandler(backbone, corsOrigins),
+    groups: groupsHandler(openGroups(backbone, { s3, sqs }, { ...tables, deadLetterQueueUrl: queue.url }), corsOrigins),
   };
   const call = (method: string, target: string, sent?: Sent) => send(handlers, method, target, sent);
   const withBody = (method: string) => (target: string, body?: Sent['body'], headers?: Sent['headers']) =>
@@ -61,6 +69,7 @@ export async function openApi({ corsOrigins = [], random, clock, env }: ApiOptio
     handlers,
     faults,
     tables,
+    deadLetters: queue,
     send: call,
     get: (target, sent) => call('GET', target, sent),
     put: withBody('PUT'),
@@ -71,6 +80,7 @@ export async function openApi({ corsOrigins = [], random, clock, env }: ApiOptio
     close: async () => {
       dynamodb.destroy();
       s3.destroy();
+      sqs.destroy();
       await tables.close();
     },
   };

@@ -10,6 +10,8 @@ interface Part {
 const SHARED = ['shared/domain', 'shared/operations', 'shared/store', 'shared/target', 'shared/wire', 'shared/env.ts'];
 /** All that `infra` knows of the running code: names, bounds, routes, and what a deployment prints. */
 const FOR_INFRA = ['shared/env.ts', 'shared/domain/limits.ts', 'shared/wire/routes.ts', 'shared/wire/first-steps.ts'];
+/** Loaded only where requests are signed with AWS credentials. */
+const FOR_SIGNING = ['@smithy/signature-v4', '@aws-sdk/credential-provider-node'];
 
 /** The arrows: functions → operations → domain; store, target and wire → domain; only bench knows local. Tests may know everything. */
 const PARTS: Readonly<Record<string, Part>> = {
@@ -24,16 +26,22 @@ const PARTS: Readonly<Record<string, Part>> = {
     packages: ['node:', '@aws-sdk/', '@middy/', '@aws-lambda-powertools/', 'aws-lambda', 'ulid'],
   },
   infra: { parts: FOR_INFRA, packages: ['node:', 'aws-cdk-lib', 'constructs', 'cdk-nag', 'esbuild'] },
-  client: { parts: ['shared/wire'], packages: ['node:'] },
-  cli: { parts: ['client', 'shared/wire'], packages: ['node:'] },
+  client: { parts: ['shared/domain', 'shared/wire'], packages: ['node:', ...FOR_SIGNING] },
+  cli: {
+    parts: ['client', 'local', 'shared/domain', 'shared/wire'],
+    packages: ['node:', 'tsx', 'commander', 'cli-progress', 'csv-parse', ...FOR_SIGNING],
+  },
   console: { parts: ['client', 'shared/wire'], packages: null },
   local: { parts: ['functions', ...SHARED], packages: null },
-  bench: { parts: ['functions', 'infra', 'local', ...SHARED], packages: null },
+  bench: { parts: ['client', 'functions', 'infra', 'local', ...SHARED], packages: null },
 };
 
-/** Parts in which AWS clients are made, and those in which they are called. `local` sets its own AWS up. */
+/**
+ * Parts in which AWS clients are made, and those in which they are called. `local` sets its own AWS up; what is sent in
+ * `client` and `cli` are messages.
+ */
 const MAKE_CLIENTS = ['functions', 'local', 'bench'];
-const CALL_CLIENTS = ['shared/store', 'shared/target', 'local', 'bench'];
+const CALL_CLIENTS = ['shared/store', 'shared/target', 'client', 'cli', 'local', 'bench'];
 /** The words and the decisions take time, randomness and surroundings as arguments. */
 const PURE = ['shared/domain', 'shared/operations', 'shared/wire'];
 

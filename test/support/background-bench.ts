@@ -83,9 +83,9 @@ export async function openBackgroundBench(options: Partial<Env> = {}): Promise<B
     ...bench,
     dispatchHost,
     sweepHost() {
-      const { dynamodb, faults, seen, tell } = host();
+      const { dynamodb, s3, faults, seen, tell } = host();
       const sleep = async (ms: number) => bench.clock.pass(ms);
-      return { ports: { ...openSweep(dynamodb, bench.tables, tell, bench.clock), sleep }, faults, seen };
+      return { ports: { ...openSweep({ dynamodb, s3 }, bench.tables, tell, bench.clock), sleep }, faults, seen };
     },
     changes: () => told.splice(0),
     async follow(by = usual) {

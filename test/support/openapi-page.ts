@@ -9,7 +9,12 @@ interface Content {
 export interface DescribedOperation {
   readonly parameters: readonly { readonly $ref: string }[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
-  readonly responses: { readonly [status: string]: { readonly content?: Content; readonly headers?: object } };
+  readonly responses: { readonly [status: string]: Response | { readonly $ref: string } };
+}
+
+interface Response {
+  readonly content?: Content;
+  readonly headers?: object;
 }
 
 interface Page {
@@ -40,8 +45,9 @@ export function undescribed(method: string, target: string, reply: Reply): strin
   const route = gatewayEvent(method, target).event.routeKey;
   const operation = DESCRIBED.get(route);
   if (operation === undefined) return [`${route} is not described`];
-  const response = operation.responses[reply.status];
-  if (response === undefined) return [`${route} does not say that it answers ${reply.status}`];
+  const described = operation.responses[reply.status];
+  if (described === undefined) return [`${route} does not say that it answers ${reply.status}`];
+  const response = '$ref' in described ? (resolve(described.$ref) as Response) : described;
   if (response.content === undefined) return reply.bytes.length === 0 ? [] : [`${route} ${reply.status} has a body`];
   const type = reply.headers['content-type'] ?? '';
   const content = response.content[type];

@@ -38,7 +38,9 @@ interface Statement {
   readonly Action: string | string[];
   readonly Condition?: { readonly 'ForAllValues:StringLike': { readonly 'dynamodb:LeadingKeys': [string] } };
   /** A single resource of the stack: a list, a text or a pattern is not understood, so that no wildcard slips in. */
-  readonly Resource: Arn & { readonly 'Fn::Join'?: readonly [separator: '', parts: readonly [Arn, '/*']] };
+  readonly Resource: Arn & {
+    readonly 'Fn::Join'?: readonly [separator: '', parts: readonly [Arn, '/*' | '/dead-letters/*']];
+  };
 }
 
 interface Arn {
@@ -60,6 +62,9 @@ export function allowedActions(template: Template): Record<string, Record<string
   );
 }
 
+/** What a pattern behind the bucket's ARN stands for. */
+const PATTERNS = { '/*': ' objects', '/dead-letters/*': ' dead-letters' } as const;
+
 function byResource({
   Effect,
   Action,
@@ -67,14 +72,15 @@ function byResource({
   Condition,
   ...more
 }: Statement): [resource: string, actions: string[]] {
-  // Either one resource, or everything in the bucket: the bucket's own ARN, and `/*` behind it.
+  // Either one resource, or objects in the bucket: the bucket's own ARN, and a pattern behind it.
   const inside = Resource['Fn::Join']?.[1];
-  const [id, attribute] = inside?.[1] === '/*' ? inside[0]!['Fn::GetAtt'] : Resource['Fn::GetAtt'];
+  const [id, attribute] = inside === undefined ? Resource['Fn::GetAtt'] : inside[0]['Fn::GetAtt'];
+  const pattern = inside && PATTERNS[inside[1]];
   const name = /^Backbone(?:Storage)?([A-Za-z]+?)[0-9A-F]{8}$/.exec(id)?.[1];
-  if (Effect !== 'Allow' || name === undefined || Object.keys(more).length > 0) {
+  if (Effect !== 'Allow' || name === undefined || Object.keys(more).length > 0 || (inside && !pattern)) {
     throw new Error(`a statement that this does not understand, on ${id}`);
   }
-  const part = inside === undefined ? (attribute === 'StreamArn' ? ' stream' : '') : ' objects';
+  const part = pattern ?? (attribute === 'StreamArn' ? ' stream' : '');
   const keys = Condition?.['ForAllValues:StringLike']['dynamodb:LeadingKeys'];
   return [`${name}${part}${keys === undefined ? '' : ` ${keys}`}`, [Action].flat().sort()];
 }

@@ -6,7 +6,9 @@ import type { EmbeddedTables } from './embedded.ts';
 
 interface Input {
   readonly TableName?: string;
-  readonly Key?: { readonly pk?: { readonly S?: string } };
+  /** An item's, or an object's. */
+  readonly Key?: { readonly pk?: { readonly S?: string } } | string;
+  readonly QueueUrl?: string;
   readonly RequestItems?: Record<string, unknown>;
   readonly TransactItems?: Record<string, { TableName?: string }>[];
 }
@@ -23,7 +25,7 @@ export function clientsThatTell({ aws, logTable }: EmbeddedTables, used: Set<str
   const config = { ...aws.clientConfig(), maxAttempts: 1 };
   const onTable = (name: string | undefined, action: string, key?: Input['Key']) => {
     // The one right that depends on the item's key.
-    const ofUploads = action === 'DeleteItem' && key?.pk?.S?.startsWith(uploadsKey(''));
+    const ofUploads = action === 'DeleteItem' && typeof key === 'object' && key.pk?.S?.startsWith(uploadsKey(''));
     used.add(`${name === logTable ? 'Log' : 'State'}${ofUploads ? ` ${uploadsKey('*')}` : ''} dynamodb:${action}`);
   };
   const noting = (note: (action: string, input: Input) => void) =>
@@ -46,8 +48,19 @@ export function clientsThatTell({ aws, logTable }: EmbeddedTables, used: Set<str
     }),
   );
   const s3 = new S3Client(config);
-  s3.middlewareStack.add(...noting((action) => used.add(`Bucket objects s3:${action}`)));
+  s3.middlewareStack.add(
+    ...noting((action, { Key }) =>
+      // What is read may be any object: the rights on dead letters alone are to change them.
+      used.add(
+        `Bucket ${typeof Key === 'string' && Key.startsWith('dead-letters/') && action !== 'GetObject' ? 'dead-letters' : 'objects'} s3:${action}`,
+      ),
+    ),
+  );
   const sqs = new SQSClient(config);
-  sqs.middlewareStack.add(...noting((action) => used.add(`DeliveryWake sqs:${action}`)));
+  sqs.middlewareStack.add(
+    ...noting((action, { QueueUrl }) =>
+      used.add(`Delivery${QueueUrl?.endsWith('/dead-letters') ? 'DeadLetters' : 'Wake'} sqs:${action}`),
+    ),
+  );
   return { dynamodb, s3, sqs };
 }

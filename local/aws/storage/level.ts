@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { ClassicLevel } from 'classic-level';
+import type { ClassicLevel } from 'classic-level';
 import type { Callback, Collection, Operation, Range } from 'dynalite/db/index.js';
 import { MemoryLevel } from 'memory-level';
 
@@ -24,6 +24,8 @@ export async function openLevel(path: string | undefined): Promise<Level> {
     await memory.open();
     return memory;
   }
+  // Native, so optional where it cannot be installed; then there is still memory.
+  const { ClassicLevel } = await import('classic-level');
   const disk = new ClassicLevel<string, unknown>(path, { valueEncoding: 'json' });
   try {
     await disk.open();

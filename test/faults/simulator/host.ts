@@ -2,6 +2,7 @@ import type { Clients } from '../../../functions/backbone.ts';
 import { type Backbone, openBackbone } from '../../../functions/backbone.ts';
 import type { Observation } from '../../../shared/domain/observation.ts';
 import type { SweepPorts } from '../../../shared/operations/sweep.ts';
+import { DeadLetterObjects } from '../../../shared/store/dead-letter-objects.ts';
 import { LogPurge } from '../../../shared/store/log-purge.ts';
 import { SweepLease } from '../../../shared/store/sweep-lease.ts';
 import { SIMULATED_URLS } from './bucket.ts';
@@ -19,7 +20,7 @@ export class Host {
   readonly name: string;
   readonly backbone: Backbone;
   /** What the sweep needs besides. */
-  readonly sweep: Pick<SweepPorts, 'purge' | 'lease' | 'newToken'>;
+  readonly sweep: Pick<SweepPorts, 'purge' | 'lease' | 'newToken' | 'deadLetterObjects'>;
   /** Resolves when the process dies. */
   readonly died: Promise<void>;
   alive = true;
@@ -47,6 +48,7 @@ export class Host {
       purge: new LogPurge(clients.dynamodb, TABLES.logTable),
       lease: new SweepLease(clients.dynamodb, TABLES.stateTable),
       newToken: () => random.hex(8),
+      deadLetterObjects: new DeadLetterObjects(clients.s3, env.bucket),
     };
     const newUlid = () => Array.from({ length: 26 }, () => random.pick(ULID_LETTERS)).join('');
     this.backbone = {

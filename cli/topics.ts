@@ -1,0 +1,118 @@
+import type { Command } from 'commander';
+import { ApiError } from '../client/index.ts';
+import { retention, wholeNumber } from './arguments.ts';
+import type { Runner } from './context.ts';
+import { CommandFailure, EXIT } from './exit-codes.ts';
+import { table } from './table.ts';
+
+const EXAMPLES = `
+Examples:
+  $ vertebra topics create orders --partitions 16 --retention 30d
+  $ vertebra topics list
+  $ vertebra topics describe orders --json
+  $ vertebra topics delete orders`;
+
+/** `vertebra topics …` */
+export function topicsCommand(program: Command, run: Runner): void {
+  const topics = program
+    .command('topics')
+    .summary('create, list, describe and delete topics')
+    .description('Creates, lists, describes and deletes topics.')
+    .helpCommand(false)
+    .addHelpText('after', EXAMPLES);
+  addCreate(topics, run);
+  addList(topics, run);
+  addDescribe(topics, run);
+  addDelete(topics, run);
+}
+
+interface CreateOptions {
+  readonly partitions?: number;
+  readonly retention?: number;
+  readonly ifNotExists?: boolean;
+}
+
+function addCreate(topics: Command, run: Runner): void {
+  const create = topics
+    .command('create')
+    .argument('<topic>', 'letters, digits and . _ -')
+    .description('Creates a topic. One that exists stays as it is: exit code 5.')
+    .option('--partitions <number>', 'how many, 1 to 1024 (default 8)', wholeNumber(1))
+    .option('--retention <time>', 'how long records stay, such as 12h or 30d, or forever (default 7d)', retention)
+    .option('--if-not-exists', 'exit code 0 when it exists');
+  run<CreateOptions>(create, async ({ vertebra, json, print, tell }, options, topic) => {
+    const { partitions: numPartitions, retention: retentionMs } = options;
+    const settings = { ...(numPartitions && { numPartitions }), ...(retentionMs && { retentionMs }) };
+    const admin = vertebra.admin();
+    const isNew = await admin.createTopics({ topics: [{ topic: topic!, ...settings }] });
+    if (!isNew && !options.ifNotExists) throw new CommandFailure(`topic ${topic} exists already`, EXIT.conflict);
+    const description = await admin.describeTopic(topic!);
+    if (json) return print(JSON.stringify(description));
+    if (!isNew) tell(`Topic ${topic} exists already; it was left as it is.`);
+    await print(`${topic}: ${description.partitions} partitions, ${keptFor(description.retentionMs)}`);
+  });
+}
+
+function addList(topics: Command, run: Runner): void {
+  const list = topics.command('list').description('Lists all topics.');
+  run(list, async ({ vertebra, json, print }) => {
+    const found = await vertebra.admin().describeTopics();
+    if (json) return print(JSON.stringify(found));
+    const lines = table(found, [
+      { title: 'TOPIC', of: ({ name }) => name },
+      { title: 'PARTITIONS', of: ({ partitions }) => partitions },
+      { title: 'RECORDS', of: ({ retentionMs }) => keptFor(retentionMs) },
+      { title: 'CREATED', of: ({ createdAt }) => new Date(createdAt).toISOString() },
+    ]);
+    for (const line of lines) await print(line);
+  });
+}
+
+function addDescribe(topics: Command, run: Runner): void {
+  const describe = topics
+    .command('describe')
+    .argument('<topic>')
+    .description('Shows a topic, and where each of its partitions begins and ends.');
+  run(describe, async ({ vertebra, json, print }, _, topic) => {
+    const admin = vertebra.admin();
+    const [description, offsets] = await Promise.all([admin.describeTopic(topic!), admin.fetchTopicOffsets(topic!)]);
+    const bounds = offsets.map(({ partition, low, high, logEndOffset }) => ({
+      ...{ partition, logStartOffset: low, highWatermark: high, logEndOffset },
+    }));
+    if (json) return print(JSON.stringify({ ...description, bounds }));
+    await print(`${topic}: ${description.partitions} partitions, ${keptFor(description.retentionMs)}`);
+    const lines = table(bounds, [
+      { title: 'PARTITION', of: ({ partition }) => partition },
+      { title: 'START', of: ({ logStartOffset }) => logStartOffset },
+      { title: 'END', of: ({ highWatermark }) => highWatermark },
+      { title: 'OFFSETS', of: ({ logStartOffset, highWatermark }) => highWatermark - logStartOffset },
+    ]);
+    for (const line of lines) await print(line);
+  });
+}
+
+function addDelete(topics: Command, run: Runner): void {
+  const remove = topics
+    .command('delete')
+    .argument('<topic...>')
+    .description('Deletes topics, with all that is in them. Nothing brings it back.')
+    .option('--if-exists', 'exit code 0 when there is no such topic');
+  run<{ readonly ifExists?: boolean }>(remove, async ({ vertebra, json, tell }, { ifExists }, ...given) => {
+    for (const topic of given.flat()) {
+      try {
+        await vertebra.admin().deleteTopics({ topics: [topic] });
+        if (!json) tell(`Deleted ${topic}.`);
+      } catch (error) {
+        if (!ifExists || !(error instanceof ApiError) || error.code !== 'topic_not_found') throw error;
+      }
+    }
+  });
+}
+
+const DAY_MS = 86_400_000;
+
+function keptFor(retentionMs: number): string {
+  if (retentionMs === -1) return 'kept for ever';
+  if (retentionMs % DAY_MS === 0) return `kept for ${retentionMs / DAY_MS} d`;
+  return `kept for ${Math.round(retentionMs / 36_000) / 100} h`;
+}

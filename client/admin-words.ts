@@ -1,0 +1,110 @@
+/** What the admin is given and gives. Offsets, counts and times (epoch ms) are numbers. */
+
+export interface AdminOptions {
+  /** Aborts every call of this admin. */
+  readonly signal?: AbortSignal;
+}
+
+export interface NewTopic {
+  readonly topic: string;
+  /** 1 to 1,024. Default: the backbone's, 8. */
+  readonly numPartitions?: number;
+  /** At least an hour; −1: for ever. Default: a week. */
+  readonly retentionMs?: number;
+}
+
+export interface TopicDescription {
+  readonly name: string;
+  /** Of this incarnation: a topic that is deleted and made again has another one. */
+  readonly id: string;
+  readonly partitions: number;
+  readonly retentionMs: number;
+  readonly createdAt: number;
+}
+
+export interface TopicChange extends TopicDescription {
+  /** Partitions were added: keyed records go elsewhere from now on. */
+  readonly keysMoved?: boolean;
+  /** Retention became longer: what was appended before leaves as it would have. */
+  readonly retentionAppliesTo?: 'later_appends';
+}
+
+/** Where a partition's log begins and ends. `offset` equals `high`. */
+export interface PartitionOffsets {
+  readonly partition: number;
+  readonly offset: number;
+  /** Every offset below it can be read. */
+  readonly high: number;
+  /** The first one that retention has left. */
+  readonly low: number;
+  /** The next one to be given out; above `high` while appends are under way. */
+  readonly logEndOffset: number;
+}
+
+/** An end of the log, or the first record appended at or after a time (epoch ms, or a Date). */
+export type OffsetTime = 'earliest' | 'latest' | number | Date;
+
+/** Where a group is to go on. */
+export type OffsetTarget = 'earliest' | 'latest' | { readonly at: number | Date } | { readonly offset: number };
+
+export interface GroupOffset {
+  readonly topic: string;
+  readonly partition: number;
+  /** The next one to read; null or absent: the group has never had this partition. */
+  readonly committed?: number | null;
+  readonly highWatermark: number;
+  readonly lag: number;
+  readonly metadata?: string;
+}
+
+export interface GroupSummary {
+  readonly group: string;
+  /** Of this incarnation: a group that is deleted and made again has another one. */
+  readonly id?: string;
+  readonly createdAt?: number;
+}
+
+export interface GroupMember {
+  readonly memberId: string;
+  readonly instanceId?: string;
+  readonly joinedAt?: number;
+  readonly lastSeenAt: number;
+  readonly sessionTimeoutMs?: number;
+  readonly topics?: readonly string[];
+  readonly assigned: readonly { readonly topic: string; readonly partition: number; readonly epoch?: number }[];
+}
+
+export interface GroupDescription extends GroupSummary {
+  readonly members: readonly GroupMember[];
+  readonly offsets: readonly GroupOffset[];
+}
+
+/** What a group has committed in one topic. */
+export interface CommittedOffsets {
+  readonly topic: string;
+  readonly partitions: readonly { readonly partition: number; readonly offset: number; readonly metadata?: string }[];
+}
+
+export interface DeadLetter {
+  readonly id: string;
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+  readonly error: { readonly name: string; readonly message: string };
+  readonly attempts: number;
+  readonly deadLetteredAt: number;
+  /** Key, value, headers and the rest, as the API tells them. */
+  readonly [field: string]: unknown;
+}
+
+export interface DeadLetterQuery {
+  readonly groupId: string;
+  readonly topic?: string;
+  readonly partition?: number;
+  /** The record's key, as text. */
+  readonly key?: string;
+  /** Those dead-lettered then or later: epoch ms, or a Date. */
+  readonly since?: number | Date;
+  readonly limit?: number;
+  readonly nextToken?: string;
+}

@@ -1,0 +1,244 @@
+import { LIST_LIMIT_MAX } from '../shared/domain/limits.ts';
+import { JSON_TYPE } from '../shared/wire/media-type.ts';
+import type {
+  AdminOptions,
+  CommittedOffsets,
+  DeadLetter,
+  DeadLetterQuery,
+  GroupDescription,
+  GroupSummary,
+  NewTopic,
+  OffsetTarget,
+  OffsetTime,
+  PartitionOffsets,
+  TopicChange,
+  TopicDescription,
+} from './admin-words.ts';
+import { ApiError } from './api-error.ts';
+import type { Connection } from './connection.ts';
+import { InvalidOptions, VertebraError } from './errors.ts';
+import { retrying } from './retry.ts';
+import { type Call, pathOf } from './transport.ts';
+
+/**
+ * Topics, offsets and groups. Every call is repeated while it fails in a way that may pass; all may be, for none does
+ * more when it is made twice. Each throws `ApiError`, `ConnectionError` or `RequestTimeout`.
+ */
+export class Admin {
+  readonly #connection: Connection;
+  readonly #signal: AbortSignal | undefined;
+
+  constructor(connection: Connection, { signal }: AdminOptions = {}) {
+    this.#connection = connection;
+    this.#signal = signal;
+  }
+
+  /** Finds out whether the endpoint answers. Not needed before other calls. */
+  async connect(): Promise<void> {
+    await this.#connection.call({ method: 'GET', path: pathOf('health'), signal: this.#signal });
+  }
+
+  /** Nothing is open: here for those whose code says it. */
+  async disconnect(): Promise<void> {}
+
+  /**
+   * Makes topics. One that exists stays as it is, whatever its settings are.
+   * @returns whether all of them are new
+   */
+  async createTopics({ topics }: { topics: readonly NewTopic[] }): Promise<boolean> {
+    let allNew = true;
+    for (const { topic, numPartitions, retentionMs } of topics) {
+      if ((await this.#find(topic)) !== undefined) allNew = false;
+      else await this.#put(topic, { partitions: numPartitions, retentionMs });
+    }
+    return allNew;
+  }
+
+  /** Names of all topics, sorted. */
+  async listTopics(): Promise<string[]> {
+    return (await this.describeTopics()).map(({ name }) => name);
+  }
+
+  async describeTopics(): Promise<TopicDescription[]> {
+    return this.#list<TopicDescription>(pathOf('topics'), 'topics');
+  }
+
+  async describeTopic(topic: string): Promise<TopicDescription> {
+    return this.#get(pathOf('topics', topic));
+  }
+
+  /** Adds partitions. Keyed records go elsewhere from then on. @param count how many there are to be in all */
+  async createPartitions({
+    topicPartitions,
+  }: {
+    topicPartitions: readonly { readonly topic: string; readonly count: number }[];
+  }): Promise<TopicChange[]> {
+    const changes: TopicChange[] = [];
+    for (const { topic, count } of topicPartitions) {
+      await this.describeTopic(topic); // a PUT would make one that does not exist
+      changes.push(await this.#put(topic, { partitions: count }));
+    }
+    return changes;
+  }
+
+  /** @param retentionMs at least an hour; −1: for ever */
+  async setRetention({ topic, retentionMs }: { topic: string; retentionMs: number }): Promise<TopicChange> {
+    await this.describeTopic(topic);
+    return this.#put(topic, { retentionMs });
+  }
+
+  async deleteTopics({ topics }: { topics: readonly string[] }): Promise<void> {
+    for (const topic of topics) await this.#delete(pathOf('topics', topic), 'topic_not_found');
+  }
+
+  /** Of all partitions, exactly. */
+  async fetchTopicOffsets(topic: string): Promise<PartitionOffsets[]> {
+    const { partitions } = await this.#get<{
+      partitions: { partition: number; logStartOffset: number; highWatermark: number; logEndOffset: number }[];
+    }>(pathOf('topics', topic, 'partitions'));
+    return partitions.map(({ partition, logStartOffset, highWatermark, logEndOffset }) => ({
+      ...{ partition, offset: highWatermark, high: highWatermark, low: logStartOffset, logEndOffset },
+    }));
+  }
+
+  /** Of all partitions, the first record appended at or after that time. */
+  async fetchTopicOffsetsByTimestamp(
+    topic: string,
+    at: OffsetTime = 'latest',
+  ): Promise<{ readonly partition: number; readonly offset: number }[]> {
+    const query = { at: typeof at === 'string' ? at : rfc3339(at) };
+    const path = pathOf('topics', topic, 'offsets');
+    return (await this.#get<{ offsets: { partition: number; offset: number }[] }>(path, query)).offsets;
+  }
+
+  async listGroups(): Promise<GroupSummary[]> {
+    return this.#list(pathOf('groups'), 'groups');
+  }
+
+  async describeGroup(groupId: string): Promise<GroupDescription> {
+    return this.#get(pathOf('groups', groupId));
+  }
+
+  /** What a group has committed. Partitions without a committed offset are not among them. */
+  async fetchOffsets({
+    groupId,
+    topics,
+  }: {
+    groupId: string;
+    topics?: readonly string[];
+  }): Promise<CommittedOffsets[]> {
+    const { offsets } = await this.describeGroup(groupId);
+    const byTopic = new Map<string, CommittedOffsets['partitions'][number][]>();
+    for (const { topic, partition, committed, metadata } of offsets) {
+      if (typeof committed !== 'number' || topics?.includes(topic) === false) continue;
+      const partitions = byTopic.get(topic) ?? [];
+      byTopic.set(topic, partitions);
+      partitions.push({ partition, offset: committed, ...(metadata !== undefined && { metadata }) });
+    }
+    return [...byTopic].map(([topic, partitions]) => ({ topic, partitions }));
+  }
+
+  /** Sets where a group goes on. @throws {ApiError} `group_active` while it has live members */
+  async setOffsets(set: {
+    groupId: string;
+    topic: string;
+    partitions: readonly { readonly partition: number; readonly offset: number }[];
+  }): Promise<void> {
+    const byOffset = new Map<number, number[]>();
+    for (const { partition, offset } of set.partitions) {
+      byOffset.set(offset, [...(byOffset.get(offset) ?? []), partition]);
+    }
+    for (const [offset, partitions] of byOffset) {
+      await this.resetOffsets({ groupId: set.groupId, topic: set.topic, partitions, to: { offset } });
+    }
+  }
+
+  /**
+   * Sets where a group goes on, by position or time. @throws {ApiError} `group_active` while it has live members
+   * @param partitions default: all
+   */
+  async resetOffsets(reset: {
+    groupId: string;
+    topic: string;
+    partitions?: readonly number[];
+    to: OffsetTarget;
+  }): Promise<{ readonly topic: string; readonly partition: number; readonly offset: number }[]> {
+    const { groupId, topic, partitions, to } = reset;
+    const target = typeof to === 'object' && 'at' in to ? { at: rfc3339(to.at) } : to;
+    const path = pathOf('groups', groupId, 'offsets');
+    return (await this.#send<{ offsets: [] }>('PUT', path, { topic, partitions, to: target })).offsets;
+  }
+
+  async deleteGroups(groupIds: readonly string[]): Promise<void> {
+    for (const groupId of groupIds) await this.#delete(pathOf('groups', groupId), 'group_not_found');
+  }
+
+  /** One page; go on with `nextToken`. */
+  async listDeadLetters({ groupId, since, ...query }: DeadLetterQuery): Promise<{
+    readonly deadLetters: readonly DeadLetter[];
+    readonly nextToken?: string;
+  }> {
+    const path = pathOf('groups', groupId, 'dead-letters');
+    return this.#get(path, { ...query, since: since === undefined ? undefined : rfc3339(since) });
+  }
+
+  async #find(topic: string): Promise<TopicDescription | undefined> {
+    try {
+      return await this.describeTopic(topic);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'topic_not_found') return undefined;
+      throw error;
+    }
+  }
+
+  #put(topic: string, settings: { partitions?: number | undefined; retentionMs?: number | undefined }) {
+    return this.#send<TopicChange>('PUT', pathOf('topics', topic), settings);
+  }
+
+  /** Deletes; that an attempt finds nothing any more is a success when the one before may have done it. */
+  async #delete(path: string, gone: string): Promise<void> {
+    const { retry, surroundings } = this.#connection;
+    let maybeDone = false;
+    const attempt = async () => {
+      try {
+        await this.#connection.transport.call({ method: 'DELETE', path, signal: this.#signal });
+      } catch (error) {
+        if (maybeDone && error instanceof ApiError && error.code === gone) return;
+        maybeDone ||= error instanceof VertebraError && error.effect === 'unknown';
+        throw error;
+      }
+    };
+    await retrying(attempt, { ...retry, surroundings, signal: this.#signal });
+  }
+
+  async #list<T>(path: string, name: string): Promise<T[]> {
+    const items: T[] = [];
+    let nextToken: string | undefined;
+    do {
+      const page: Record<string, T[]> & { nextToken?: string } = await this.#get(path, {
+        limit: LIST_LIMIT_MAX,
+        nextToken,
+      });
+      items.push(...(page[name] ?? []));
+      ({ nextToken } = page);
+    } while (nextToken !== undefined);
+    return items;
+  }
+
+  async #get<T>(path: string, query: Call['query'] = {}): Promise<T> {
+    return (await this.#connection.call({ method: 'GET', path, query, signal: this.#signal })).json<T>();
+  }
+
+  async #send<T>(method: 'PUT' | 'POST', path: string, body: object): Promise<T> {
+    const bytes = JSON.stringify(body);
+    return (
+      await this.#connection.call({ method, path, body: { type: JSON_TYPE, bytes }, signal: this.#signal })
+    ).json<T>();
+  }
+}
+
+/** @throws {InvalidOptions} */
+function rfc3339(at: number | Date): string {
+  if (Number.isNaN(new Date(at).getTime())) throw new InvalidOptions(`${String(at)} is no time`);
+  return new Date(at).toISOString();
+}

@@ -1,0 +1,141 @@
+import { FETCH_BYTES_MAX, FETCH_RECORDS_MAX, FETCH_WAIT_MS_MAX, NAME_CHARS_MAX } from '../shared/domain/limits.ts';
+import { type Decoder, json } from './codec.ts';
+import type { TopicPartition } from './consumer-errors.ts';
+import * as limits from './consumer-limits.ts';
+import { InvalidOptions } from './errors.ts';
+import type { RetryPolicy } from './retry.ts';
+
+/**
+ * When offsets are committed. `afterProcessing`: at least once, a record may come again after a crash.
+ * `beforeProcessing`: at most once, a commit before each call of the handler, which is never repeated; what it had in
+ * hand when it failed or the process died is not seen again, nor is it a dead letter: `record.dropped` tells. `manual`: by `commitOffsets` alone.
+ */
+export type CommitMode = 'afterProcessing' | 'beforeProcessing' | 'manual';
+
+export interface HandlerRetry {
+  /** Calls of the handler in all before `onFailure` decides. */
+  readonly maxAttempts: number;
+  /** Upper end of the first pause; doubles with each. */
+  readonly minBackoffMs: number;
+  readonly maxBackoffMs: number;
+}
+
+export interface ConsumerOptions<T = unknown> {
+  readonly groupId: string;
+  /** Makes a static member: a restart within the session gets the same partitions, and nobody else moves. */
+  readonly instanceId?: string;
+  /** Default: JSON. */
+  readonly codec?: Decoder<T>;
+  /** A member that is not heard of for so long loses its partitions. */
+  readonly sessionTimeoutMs?: number;
+  /** Of one poll, over all partitions. */
+  readonly maxRecords?: number;
+  /** Of one poll's answer. */
+  readonly maxBytes?: number;
+  readonly commit?: CommitMode;
+  /** How long processed offsets wait for a commit at most. They also ride on each poll. */
+  readonly autoCommitIntervalMs?: number;
+  /** Where the group begins in a partition that it never had. An offset once committed is never replaced by it. */
+  readonly autoOffsetReset?: 'earliest' | 'latest' | 'none';
+  /** When retention was faster than the group: stand still (default), or jump; either way `offset.out_of_range` tells. */
+  readonly onOutOfRange?: 'stay' | 'earliest' | 'latest';
+  /**
+   * Pauses between two looks at a partition that bring nothing grow from one to the other. After data there is none. A
+   * poll looks at 32 partitions: who holds more makes more of them.
+   */
+  readonly minPollMs?: number;
+  readonly maxPollMs?: number;
+  /**
+   * Lets the backbone hold a poll that has nothing to bring, up to 20 s. Records come at once, and the function that
+   * holds it costs Lambda time all the while: about as much as if it worked. 0 (default): never.
+   */
+  readonly longPollMs?: number;
+  /** A handler that neither ends nor calls `heartbeat` for so long is given up, and the consumer leaves the group. */
+  readonly processingTimeoutMs?: number;
+  readonly handlerRetry?: Partial<HandlerRetry>;
+  readonly onFailure?: 'deadLetter' | 'halt';
+  /** Dead letters in a row on one partition after which the consumer stops instead: an outage. 0: never. */
+  readonly haltAfterDeadLetters?: number;
+  /** How calls of the backbone are repeated; `withinMs`: how long it may be away before the consumer gives up. */
+  readonly retry?: Partial<RetryPolicy>;
+  /** Before partitions are released: whatever is in hand has ended, the commit follows. */
+  readonly onRevoked?: (partitions: readonly TopicPartition[]) => void | Promise<void>;
+}
+
+/** What `consumer` goes by: nothing is left open. */
+export type Settings<T> = Required<Omit<ConsumerOptions<T>, 'instanceId' | 'onRevoked' | 'handlerRetry' | 'retry'>> &
+  Pick<ConsumerOptions<T>, 'instanceId' | 'onRevoked'> & {
+    readonly handlerRetry: HandlerRetry;
+    readonly retry: RetryPolicy;
+  };
+
+/** @throws {InvalidOptions} naming the option */
+export function settingsOf<T>(options: ConsumerOptions<T>, retry: RetryPolicy): Settings<T> {
+  const settings: Settings<T> = {
+    codec: json<T>(),
+    sessionTimeoutMs: limits.SESSION_TIMEOUT_MS_DEFAULT,
+    maxRecords: limits.MAX_RECORDS_DEFAULT,
+    maxBytes: limits.MAX_BYTES_DEFAULT,
+    commit: 'afterProcessing',
+    autoCommitIntervalMs: limits.AUTO_COMMIT_INTERVAL_MS_DEFAULT,
+    autoOffsetReset: 'earliest',
+    onOutOfRange: 'stay',
+    minPollMs: limits.MIN_POLL_MS_DEFAULT,
+    maxPollMs: Math.max(limits.MAX_POLL_MS_DEFAULT, options.minPollMs ?? 0),
+    longPollMs: 0,
+    processingTimeoutMs: limits.PROCESSING_TIMEOUT_MS_DEFAULT,
+    onFailure: 'deadLetter',
+    haltAfterDeadLetters: limits.HALT_AFTER_DEAD_LETTERS_DEFAULT,
+    ...defined(options),
+    handlerRetry: {
+      maxAttempts: limits.HANDLER_ATTEMPTS_DEFAULT,
+      minBackoffMs: limits.HANDLER_MIN_BACKOFF_MS_DEFAULT,
+      maxBackoffMs: limits.HANDLER_MAX_BACKOFF_MS_DEFAULT,
+      ...defined(options.handlerRetry ?? {}),
+    },
+    retry: { ...retry, withinMs: limits.RECONNECT_WITHIN_MS_DEFAULT, ...defined(options.retry ?? {}) },
+  };
+  check(settings);
+  return settings;
+}
+
+function check<T>(settings: Settings<T>): void {
+  name('groupId', settings.groupId, /^(?!\.{1,2}$)[A-Za-z0-9._-]+$/, NAME_CHARS_MAX);
+  if (settings.instanceId !== undefined) name('instanceId', settings.instanceId, /./, limits.INSTANCE_ID_CHARS_MAX);
+  integer('sessionTimeoutMs', settings.sessionTimeoutMs, limits.SESSION_TIMEOUT_MS_MIN, limits.SESSION_TIMEOUT_MS_MAX);
+  integer('maxRecords', settings.maxRecords, 1, FETCH_RECORDS_MAX);
+  integer('maxBytes', settings.maxBytes, 1, FETCH_BYTES_MAX);
+  integer('longPollMs', settings.longPollMs, 0, FETCH_WAIT_MS_MAX);
+  integer('minPollMs', settings.minPollMs, 1, settings.maxPollMs);
+  integer('maxPollMs', settings.maxPollMs, settings.minPollMs, limits.SESSION_TIMEOUT_MS_MAX);
+  integer('autoCommitIntervalMs', settings.autoCommitIntervalMs, 0, Number.MAX_SAFE_INTEGER);
+  integer('processingTimeoutMs', settings.processingTimeoutMs, 1, limits.TIMER_MS_MAX);
+  integer('haltAfterDeadLetters', settings.haltAfterDeadLetters, 0, Number.MAX_SAFE_INTEGER);
+  integer('handlerRetry.maxAttempts', settings.handlerRetry.maxAttempts, 1, Number.MAX_SAFE_INTEGER);
+  integer('handlerRetry.minBackoffMs', settings.handlerRetry.minBackoffMs, 0, settings.handlerRetry.maxBackoffMs);
+  oneOf('commit', settings.commit, ['afterProcessing', 'beforeProcessing', 'manual']);
+  oneOf('autoOffsetReset', settings.autoOffsetReset, ['earliest', 'latest', 'none']);
+  oneOf('onOutOfRange', settings.onOutOfRange, ['stay', 'earliest', 'latest']);
+  oneOf('onFailure', settings.onFailure, ['deadLetter', 'halt']);
+}
+
+/** @throws {InvalidOptions} */
+export function integer(option: string, value: unknown, min: number, max: number): void {
+  if (Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max) return;
+  throw new InvalidOptions(`'${option}' must be an integer of ${min} to ${max}, not ${String(value)}`);
+}
+
+function name(option: string, value: unknown, form: RegExp, charsMax: number): void {
+  if (typeof value === 'string' && form.test(value) && value.length <= charsMax) return;
+  throw new InvalidOptions(`'${option}' must be a name of 1 to ${charsMax} characters, not ${JSON.stringify(value)}`);
+}
+
+function oneOf(option: string, value: unknown, values: readonly string[]): void {
+  if (values.some((candidate) => candidate === value)) return;
+  throw new InvalidOptions(`'${option}' must be one of ${values.join(', ')}, not ${String(value)}`);
+}
+
+/** What is undefined is as if it were not there. */
+function defined<O extends object>(options: O): O {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as O;
+}

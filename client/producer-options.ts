@@ -1,0 +1,69 @@
+import { RECORDS_PER_REQUEST_MAX } from '../shared/domain/limits.ts';
+import { type Encoder, json } from './codec.ts';
+import { InvalidOptions } from './errors.ts';
+import {
+  BATCH_BYTES_DEFAULT,
+  BATCH_BYTES_MAX,
+  BUFFER_BYTES_DEFAULT,
+  DELIVERY_TIMEOUT_MS_DEFAULT,
+  DELIVERY_TIMEOUT_MS_MAX,
+  LINGER_MS_DEFAULT,
+  LINGER_MS_MAX,
+  REQUESTS_IN_FLIGHT_DEFAULT,
+  REQUESTS_IN_FLIGHT_MAX,
+} from './limits.ts';
+import type { Partitioner } from './partitioner.ts';
+import type { ProducerOptions } from './producer-words.ts';
+
+/** Every option with its value. */
+export interface ProducerSettings<T> {
+  readonly codec: Encoder<T>;
+  readonly lingerMs: number;
+  readonly batchBytes: number;
+  readonly batchRecords: number;
+  readonly maxBufferBytes: number;
+  readonly deliveryTimeoutMs: number;
+  readonly maxInFlightRequests: number;
+  readonly partitioner: Partitioner | undefined;
+}
+
+/** @throws {InvalidOptions} naming the option that is unknown or out of its range */
+export function settingsOf<T>(options: ProducerOptions<T>): ProducerSettings<T> {
+  const { codec = json() as Encoder<T>, partitioner, ...numbers } = options;
+  if (typeof codec?.encode !== 'function')
+    throw new InvalidOptions("'codec' must be a codec, such as json() or bytes()");
+  if (partitioner !== undefined && typeof partitioner !== 'function') {
+    throw new InvalidOptions("'partitioner' must be a function");
+  }
+  for (const name of Object.keys(numbers)) {
+    if (!Object.hasOwn(RANGES, name)) throw new InvalidOptions(`A producer has no option '${name}'`);
+  }
+  const number = (name: keyof typeof RANGES): number => {
+    const [min, byDefault, max] = RANGES[name];
+    const value = numbers[name] ?? byDefault;
+    if (Number.isInteger(value) && value >= min && value <= max) return value;
+    throw new InvalidOptions(`'${name}' must be an integer of ${min} to ${max}, not ${value}`);
+  };
+  if (number('lingerMs') >= number('deliveryTimeoutMs')) {
+    throw new InvalidOptions("'lingerMs' must be below 'deliveryTimeoutMs'");
+  }
+  return {
+    ...{ codec, partitioner },
+    lingerMs: number('lingerMs'),
+    batchBytes: number('batchBytes'),
+    batchRecords: number('batchRecords'),
+    maxBufferBytes: number('maxBufferBytes'),
+    deliveryTimeoutMs: number('deliveryTimeoutMs'),
+    maxInFlightRequests: number('maxInFlightRequests'),
+  };
+}
+
+/** Least, default, most. */
+const RANGES = {
+  lingerMs: [0, LINGER_MS_DEFAULT, LINGER_MS_MAX],
+  batchBytes: [1, BATCH_BYTES_DEFAULT, BATCH_BYTES_MAX],
+  batchRecords: [1, RECORDS_PER_REQUEST_MAX, RECORDS_PER_REQUEST_MAX],
+  maxBufferBytes: [1, BUFFER_BYTES_DEFAULT, Number.MAX_SAFE_INTEGER],
+  deliveryTimeoutMs: [1, DELIVERY_TIMEOUT_MS_DEFAULT, DELIVERY_TIMEOUT_MS_MAX],
+  maxInFlightRequests: [1, REQUESTS_IN_FLIGHT_DEFAULT, REQUESTS_IN_FLIGHT_MAX],
+} as const satisfies Record<string, readonly [number, number, number]>;

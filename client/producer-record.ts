@@ -1,0 +1,111 @@
+import { RECORD_BYTES_MAX } from '../shared/domain/limits.ts';
+import type { Header, ProducedRecord } from '../shared/domain/record.ts';
+import { type Encoder, encodeUtf8 } from './codec.ts';
+import { RecordTooLarge, ValidationError, VertebraError } from './errors.ts';
+import { HEADER_FRAME_BYTES, RECORD_FRAME_BYTES } from './limits.ts';
+import type { HeaderValue, Message, MessageHeaders } from './producer-words.ts';
+import { Upload } from './upload.ts';
+
+/** A message as it is sent. */
+export interface EncodedRecord extends ProducedRecord {
+  readonly timestamp: number;
+  /** What it takes in a batch at most. */
+  readonly frameBytes: number;
+}
+
+const NO_HEADERS: readonly Header[] = [];
+
+/**
+ * @param index its place in the call, for refusals
+ * @param now epoch ms, for a message without a time
+ * @throws {ValidationError} @throws {RecordTooLarge}
+ */
+export function encodeMessage<T>(
+  codec: Encoder<T>,
+  message: Message<T>,
+  { topic, index, now }: { topic: string; index: number; now: number },
+): EncodedRecord | Promise<EncodedRecord> {
+  const refuse = (error: unknown): never => {
+    if (error instanceof VertebraError && !(error instanceof ValidationError)) throw error;
+    const [reason, issues] = error instanceof ValidationError ? [error.message, error.issues] : [String(error), []];
+    throw new ValidationError(`Message ${index} for '${topic}': ${reason}`, issues, { data: { index }, cause: error });
+  };
+  const finish = (value: unknown): EncodedRecord => encoded(message, bytesOrNull(value), { topic, index, now });
+  try {
+    if (typeof message !== 'object' || message === null) throw new ValidationError('a message must be an object');
+    const { value } = message;
+    if (value === undefined) throw new ValidationError('it has no value; null is a tombstone');
+    const bytes = value === null || value instanceof Upload ? null : codec.encode(value);
+    return bytes instanceof Promise ? bytes.then(finish).catch(refuse) : finish(bytes);
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+function encoded<T>(
+  message: Message<T>,
+  value: Uint8Array | null,
+  { topic, index, now }: { topic: string; index: number; now: number },
+): EncodedRecord {
+  const upload = message.value instanceof Upload ? message.value : undefined;
+  if (upload !== undefined && upload.topic !== topic) {
+    throw new ValidationError(`the upload was made for '${upload.topic}'`);
+  }
+  const key = keyOf(message.key);
+  const headers = message.headers === undefined ? NO_HEADERS : headersOf(message.headers);
+  let bytes = (key?.length ?? 0) + (value?.length ?? 0);
+  for (const header of headers) bytes += Buffer.byteLength(header.name) + (header.value?.length ?? 0);
+  if (bytes > RECORD_BYTES_MAX) throw new RecordTooLarge(bytes, RECORD_BYTES_MAX, index);
+  return {
+    key,
+    value,
+    headers,
+    timestamp: integerOf(message.timestamp, 'timestamp') ?? now,
+    ...partitionIn(message),
+    ...(upload !== undefined && { upload: upload.uploadId }),
+    frameBytes: bytes + RECORD_FRAME_BYTES + headers.length * HEADER_FRAME_BYTES,
+  };
+}
+
+function partitionIn({ partition }: Message<unknown>): { partition?: number } {
+  const given = integerOf(partition, 'partition');
+  return given === undefined ? {} : { partition: given };
+}
+
+function keyOf(key: string | Uint8Array | null | undefined): Uint8Array | null {
+  if (key === null || key === undefined) return null;
+  return bytesOf(key, 'key');
+}
+
+function headersOf(headers: MessageHeaders): Header[] {
+  const pairs = Array.isArray(headers) ? headers : pairsOf(headers);
+  return pairs.map((pair: unknown) => {
+    if (!Array.isArray(pair) || pair.length !== 2) throw new ValidationError('headers must be pairs of name and value');
+    const [name, value]: [string, HeaderValue] = [pair[0], pair[1]];
+    encodeUtf8(name, 'header name');
+    return { name, value: value === null ? null : bytesOf(value, `header ${JSON.stringify(name)}`) };
+  });
+}
+
+function pairsOf(headers: object): [string, unknown][] {
+  if (typeof headers !== 'object' || headers === null)
+    throw new ValidationError('headers must be an object or an array');
+  return Object.entries(headers).flatMap(([name, value]: [string, unknown]) => {
+    if (value === undefined) return [];
+    return Array.isArray(value) ? value.map((one): [string, unknown] => [name, one]) : [[name, value]];
+  });
+}
+
+function bytesOf(value: string | Uint8Array, what: string): Uint8Array {
+  return value instanceof Uint8Array ? value : encodeUtf8(value, what);
+}
+
+function bytesOrNull(value: unknown): Uint8Array | null {
+  if (value === null || value instanceof Uint8Array) return value;
+  throw new ValidationError('the codec did not give a Uint8Array');
+}
+
+function integerOf(value: number | undefined, what: string): number | undefined {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) return value;
+  throw new ValidationError(`its ${what} must be an integer of 0 to 2^53 − 1`);
+}

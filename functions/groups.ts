@@ -1,0 +1,114 @@
+import { S3Client } from '@aws-sdk/client-s3';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { type GroupsEnv, readGroupsEnv } from '../shared/env.ts';
+import { commitOffsets } from '../shared/operations/commit-offsets.ts';
+import { deadLetter } from '../shared/operations/dead-letter.ts';
+import { deleteGroup } from '../shared/operations/delete-group.ts';
+import { describeGroup, listGroups } from '../shared/operations/describe-groups.ts';
+import { heartbeatGroup } from '../shared/operations/heartbeat-group.ts';
+import { leaveGroup } from '../shared/operations/leave-group.ts';
+import { listDeadLetters, removeDeadLetter } from '../shared/operations/list-dead-letters.ts';
+import { PlanCache } from '../shared/operations/plan-cache.ts';
+import { pollGroup } from '../shared/operations/poll-group.ts';
+import { ProvenOffsets } from '../shared/operations/proven-offsets.ts';
+import { resetGroup } from '../shared/operations/reset-group.ts';
+import { DeadLetterObjects } from '../shared/store/dead-letter-objects.ts';
+import { DeadLetterQueue } from '../shared/store/dead-letter-queue.ts';
+import { DeadLetterAnswer } from '../shared/wire/dead-letter-answer.ts';
+import { encodeKeptRecord } from '../shared/wire/dead-letter-record.ts';
+import { groupAnswer, groupListAnswer, resetAnswer } from '../shared/wire/group-admin-answers.ts';
+import {
+  onlyGroupOf,
+  parseDeadLetterListing,
+  parseDeadLetterRequest,
+  parseGroupListing,
+  parseResetRequest,
+} from '../shared/wire/group-admin-requests.ts';
+import { commitsAnswer, heartbeatAnswer, PollAnswer } from '../shared/wire/group-answers.ts';
+import {
+  parseCommitsRequest,
+  parseHeartbeatRequest,
+  parseLeaveRequest,
+  parsePollRequest,
+} from '../shared/wire/group-requests.ts';
+import { jsonAnswer } from '../shared/wire/http-answer.ts';
+import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
+import { type Backbone, type Clients, openBackbone } from './backbone.ts';
+import { observe } from './observability.ts';
+import { awsDynamoDB, CALLS } from './tables.ts';
+
+/** Everything that consumer groups need. */
+export type GroupsBackbone = ReturnType<typeof openGroups>;
+
+/** The members' side of consumer groups, and the administrators'. */
+export function groupsHandler(backbone: GroupsBackbone, corsOrigins?: readonly string[]): GatewayHandler {
+  return apiHandler(() => groupRoutes(backbone), corsOrigins, backbone.clock);
+}
+
+export const handler = apiHandler(() => groupRoutes(awsGroups()));
+
+/** @param backbone what appending and reading need, over the same clients */
+export function openGroups(
+  backbone: Backbone,
+  { s3, sqs }: Pick<Clients, 's3'> & { readonly sqs: SQSClient },
+  env: Pick<GroupsEnv, 'bucket' | 'deadLetterQueueUrl'>,
+) {
+  return {
+    ...backbone,
+    plans: new PlanCache(),
+    proven: new ProvenOffsets(),
+    deadLetterObjects: new DeadLetterObjects(s3, env.bucket),
+    deadLetterQueue: new DeadLetterQueue(sqs, env.deadLetterQueueUrl),
+  };
+}
+
+function awsGroups(): GroupsBackbone {
+  const env = readGroupsEnv();
+  const clients = { dynamodb: awsDynamoDB(), s3: new S3Client(CALLS), sqs: new SQSClient(CALLS) };
+  return openGroups(openBackbone(clients, env, observe), clients, env);
+}
+
+function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
+  return {
+    'POST /v1/groups/{group}/poll': async (request, deadline) => {
+      const poll = parsePollRequest(request);
+      const answer = new PollAnswer(poll);
+      return answer.finish(await pollGroup(backbone, { ...poll, deadline }, answer));
+    },
+    'POST /v1/groups/{group}/heartbeat': async (request, deadline) => {
+      const heartbeat = parseHeartbeatRequest(request);
+      return heartbeatAnswer(await heartbeatGroup(backbone, { ...heartbeat, deadline }));
+    },
+    'POST /v1/groups/{group}/leave': async (request) => {
+      const { group, memberId } = parseLeaveRequest(request);
+      await leaveGroup(backbone, group, memberId);
+      return { status: 204 };
+    },
+    'POST /v1/groups/{group}/commits': async (request, deadline) => {
+      return commitsAnswer(await commitOffsets(backbone, parseCommitsRequest(request), deadline));
+    },
+    'POST /v1/groups/{group}/dead-letters': async (request, deadline) => {
+      const report = parseDeadLetterRequest(request);
+      return jsonAnswer(await deadLetter(backbone, { ...report, deadline }, encodeKeptRecord));
+    },
+    'GET /v1/groups/{group}/dead-letters': async (request) => {
+      const listing = parseDeadLetterListing(request);
+      const answer = new DeadLetterAnswer(listing);
+      return answer.finish(await listDeadLetters(backbone, listing, answer));
+    },
+    'DELETE /v1/groups/{group}/dead-letters/{id}': async (request) => {
+      await removeDeadLetter(backbone, onlyGroupOf(request), request.parameters.get('id') ?? '');
+      return { status: 204 };
+    },
+    'GET /v1/groups': async (request) => groupListAnswer(await listGroups(backbone, parseGroupListing(request))),
+    'GET /v1/groups/{group}': async (request) => groupAnswer(await describeGroup(backbone, onlyGroupOf(request))),
+    'DELETE /v1/groups/{group}': async (request) => {
+      await deleteGroup(backbone, onlyGroupOf(request));
+      return { status: 204 };
+    },
+    'PUT /v1/groups/{group}/offsets': async (request) => {
+      const reset = parseResetRequest(request);
+      return resetAnswer(reset.topic, await resetGroup(backbone, reset));
+    },
+  };
+}

@@ -1,0 +1,243 @@
+import {
+  type AttributeValue,
+  DeleteItemCommand,
+  GetItemCommand,
+  TransactWriteItemsCommand,
+  UpdateItemCommand,
+  type UpdateItemCommandInput,
+} from '@aws-sdk/client-dynamodb';
+import type { GroupId } from '../domain/group.ts';
+import type { Holder, Position, PositionId } from '../domain/position.ts';
+import type { PartitionId } from '../domain/topic.ts';
+import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import {
+  groupKey,
+  KNOWN_LAYOUT,
+  KNOWN_VERSION,
+  LAYOUT_VERSION,
+  positionKey,
+  refuseUnknownLayout,
+  type StateKey,
+} from './keys.ts';
+import { transact } from './transact.ts';
+
+type Item = Record<string, AttributeValue>;
+
+const NAMES = { '#epoch': 'epoch', '#owner': 'owner' };
+const COMMITTED = { '#committed': 'committed', '#metadata': 'metadata' };
+const IS_EPOCH = `${KNOWN_LAYOUT} AND #epoch = :epoch`;
+
+/**
+ * The positions of groups in the State table, one item each under a key of its own: every write but a creation is one
+ * write unit, and requires that the item exists, so that nothing deleted comes back.
+ */
+export class Positions {
+  readonly #dynamodb: DynamoDB;
+  readonly #table: string;
+
+  constructor(dynamodb: DynamoDB, table: string) {
+    this.#dynamodb = dynamodb;
+    this.#table = table;
+  }
+
+  /** @param strong else as some replica has it: half a read unit. @throws {Throttled | Unavailable} */
+  async read(position: PositionId, strong = true): Promise<Position | undefined> {
+    const Key = key(positionKey(position));
+    const command = new GetItemCommand({ TableName: this.#table, Key, ConsistentRead: strong });
+    const { Item } = await readOutcome(this.#dynamodb.send(command));
+    return Item === undefined ? undefined : toPosition(Item);
+  }
+
+  /** As `createAll`, of one. */
+  async create({ group, ...partition }: PositionId, position: Position): Promise<boolean> {
+    return this.createAll(group, [{ ...partition, ...position }]);
+  }
+
+  /**
+   * Makes positions, all or none, if the group is still this incarnation: two write units each, and two.
+   * `TRANSACTION_ACTIONS_MAX` − 1 at most. Transactions on one group conflict with each other and with its checks: one
+   * for many is better than many.
+   *
+   * @returns false when one is there already, or the group is gone: read @throws {WriteFailed}
+   */
+  async createAll(group: GroupId, starts: readonly (PartitionId & Position)[]): Promise<boolean> {
+    const command = new TransactWriteItemsCommand({
+      TransactItems: [
+        {
+          ConditionCheck: {
+            TableName: this.#table,
+            Key: key(groupKey(group.name)),
+            ConditionExpression: `${KNOWN_LAYOUT} AND id = :id`,
+            ExpressionAttributeValues: { ':id': { S: group.id }, ...KNOWN_VERSION },
+          },
+        },
+        ...starts.map(({ topicId, partition, ...position }) => ({
+          Put: {
+            TableName: this.#table,
+            Item: { ...key(positionKey({ group, topicId, partition })), ...toAttributes(position) },
+            ConditionExpression: 'attribute_not_exists(pk)',
+          },
+        })),
+      ],
+    });
+    return (await transact(this.#dynamodb, command)).isDone;
+  }
+
+  /** Makes a session the owner, with a new epoch. @returns false when it is no longer as seen @throws {WriteFailed} */
+  async take(position: PositionId, seen: Position, owner: string, epoch: number): Promise<boolean> {
+    const met = await this.#update(position, {
+      UpdateExpression: 'SET #owner = :owner, #epoch = :next',
+      ConditionExpression: IS_EPOCH,
+      ExpressionAttributeNames: NAMES,
+      ExpressionAttributeValues: {
+        ':epoch': { N: String(seen.epoch) },
+        ':next': { N: String(epoch) },
+        ':owner': { S: owner },
+        ...KNOWN_VERSION,
+      },
+    });
+    if (met === undefined) return true;
+    return met !== 'nothing' && met.owner === owner && met.epoch === epoch;
+  }
+
+  /**
+   * Moves `committed` on, or leaves it where it is. Metadata belongs to a commit: the next one replaces it, with none if
+   * it brings none.
+   *
+   * @param by `owner` absent: whoever knows the epoch
+   * @returns `done`, now or before (a repeated commit); else what stands there: another epoch or owner, or a higher
+   *   `committed`; undefined: nothing does
+   * @throws {WriteFailed}
+   */
+  async commit(
+    position: PositionId,
+    by: Holder,
+    offset: number,
+    { release = false, metadata }: { readonly release?: boolean; readonly metadata?: string } = {},
+  ): Promise<'done' | Position | undefined> {
+    const removed = [...(metadata === undefined ? ['#metadata'] : []), ...(release ? ['#owner'] : [])];
+    const holds = holding(by);
+    const met = await this.#update(position, {
+      UpdateExpression: `SET #committed = :offset${metadata === undefined ? '' : ', #metadata = :metadata'}${
+        removed.length === 0 ? '' : ` REMOVE ${removed.join(', ')}`
+      }`,
+      ConditionExpression: `${holds.ConditionExpression} AND #committed <= :offset`,
+      ExpressionAttributeNames: {
+        ...holds.ExpressionAttributeNames,
+        ...COMMITTED,
+        ...(release ? { '#owner': NAMES['#owner'] } : {}),
+      },
+      ExpressionAttributeValues: {
+        ...holds.ExpressionAttributeValues,
+        ':offset': { N: String(offset) },
+        ...(metadata === undefined ? {} : { ':metadata': { S: metadata } }),
+      },
+    });
+    if (met === undefined) return 'done';
+    if (met === 'nothing') return undefined;
+    // Released with it, or since: no epoch has two owners.
+    return met.epoch === by.epoch && met.committed === offset && met.owner === undefined ? 'done' : met;
+  }
+
+  /** Gives a position up; one that is no longer mine is left alone. @throws {WriteFailed} */
+  async release(position: PositionId, by: Holder): Promise<void> {
+    await this.#update(position, { UpdateExpression: 'REMOVE #owner', ...holding(by, true) });
+  }
+
+  /**
+   * A change by somebody who does not own it: fences whoever does.
+   *
+   * @param to `epoch`: higher than the one seen @returns false when it is no longer as seen @throws {WriteFailed}
+   */
+  async change(position: PositionId, seen: Position, to: Omit<Position, 'owner'>): Promise<boolean> {
+    const { metadata } = to;
+    const met = await this.#update(position, {
+      UpdateExpression: `SET #epoch = :next, #committed = :to${
+        metadata === undefined ? ' REMOVE #owner, #metadata' : ', #metadata = :metadata REMOVE #owner'
+      }`,
+      // Its owner may have committed under the same epoch since.
+      ConditionExpression: `${IS_EPOCH} AND #committed = :seen`,
+      ExpressionAttributeNames: { ...NAMES, ...COMMITTED },
+      ExpressionAttributeValues: {
+        ':epoch': { N: String(seen.epoch) },
+        ':next': { N: String(to.epoch) },
+        ':seen': { N: String(seen.committed) },
+        ':to': { N: String(to.committed) },
+        ...(metadata === undefined ? {} : { ':metadata': { S: metadata } }),
+        ...KNOWN_VERSION,
+      },
+    });
+    if (met === undefined) return true;
+    if (met === 'nothing' || met.owner !== undefined) return false;
+    return met.epoch === to.epoch && met.committed === to.committed && met.metadata === metadata;
+  }
+
+  /** Removes a position whose group or topic is deleted. @throws {WriteFailed} */
+  async remove(position: PositionId): Promise<void> {
+    const command = new DeleteItemCommand({
+      TableName: this.#table,
+      Key: key(positionKey(position)),
+      ConditionExpression: KNOWN_LAYOUT,
+      ExpressionAttributeValues: KNOWN_VERSION,
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+  }
+
+  /** @returns undefined when the condition held, else what it met @throws {WriteFailed | UnknownLayout} */
+  async #update(
+    position: PositionId,
+    change: Omit<UpdateItemCommandInput, 'TableName' | 'Key'>,
+  ): Promise<Position | 'nothing' | undefined> {
+    const command = new UpdateItemCommand({
+      TableName: this.#table,
+      Key: key(positionKey(position)),
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+      ...change,
+    });
+    try {
+      await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+      return undefined;
+    } catch (error) {
+      if (!isConditionFailed(error)) throw error;
+      return error.Item === undefined ? 'nothing' : toPosition(error.Item);
+    }
+  }
+}
+
+/** The condition that a position has this epoch and, where told, this owner. */
+function holding({ owner, epoch }: Holder, namesOwner = owner !== undefined) {
+  return {
+    ConditionExpression: owner === undefined ? IS_EPOCH : `${IS_EPOCH} AND #owner = :owner`,
+    ExpressionAttributeNames: namesOwner ? NAMES : { '#epoch': NAMES['#epoch'] },
+    ExpressionAttributeValues: {
+      ':epoch': { N: String(epoch) },
+      ...(owner === undefined ? {} : { ':owner': { S: owner } }),
+      ...KNOWN_VERSION,
+    },
+  };
+}
+
+function key({ pk, sk }: StateKey): Item {
+  return { pk: { S: pk }, sk: { S: sk } };
+}
+
+function toAttributes({ epoch, committed, owner, metadata }: Position): Item {
+  return {
+    v: { N: LAYOUT_VERSION },
+    epoch: { N: String(epoch) },
+    committed: { N: String(committed) },
+    ...(owner === undefined ? {} : { owner: { S: owner } }),
+    ...(metadata === undefined ? {} : { metadata: { S: metadata } }),
+  };
+}
+
+function toPosition(item: Item): Position {
+  refuseUnknownLayout(item);
+  return {
+    epoch: Number(item.epoch!.N),
+    committed: Number(item.committed!.N),
+    ...(item.owner === undefined ? {} : { owner: item.owner.S! }),
+    ...(item.metadata === undefined ? {} : { metadata: item.metadata.S! }),
+  };
+}

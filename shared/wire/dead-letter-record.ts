@@ -1,0 +1,59 @@
+import { type BatchSlot, baseOf } from '../domain/slot.ts';
+import { PayloadCorrupt } from './payload-corrupt.ts';
+import { decodeRecordBatch, encodeRecordBatch } from './record-batch.ts';
+import { openBatch, type RecordSpans } from './record-spans.ts';
+
+/*
+ * Payload of a dead letter: the record as it was.
+ *
+ *   form     1 byte   0: a record · 1: a record whose value is a JSON text or null · 2: a record whose value is an upload ·
+ *                     3: its payload was missing · 4: its batch was damaged
+ *   batch    rest     forms 0 to 2: a Kafka record batch v2 of this one record, base offset 0
+ */
+const FORMS = ['bytes', 'json', 'upload', 'payload_missing', 'payload_corrupt'] as const;
+const BATCH_AT = 1;
+
+type Form = (typeof FORMS)[number];
+
+/** A record as a dead letter keeps it, or why there is none. */
+export type KeptRecord =
+  | { readonly form: 'bytes' | 'json' | 'upload'; readonly batch: RecordSpans }
+  | { readonly form: 'payload_missing' | 'payload_corrupt' };
+
+/** Takes one record out of its slot, to be kept on its own. */
+export function encodeKeptRecord(slot: BatchSlot, offset: number): Uint8Array {
+  if (slot.unreadable !== undefined) return encode(slot.unreadable);
+  const position = offset - baseOf(slot);
+  try {
+    const records = decodeRecordBatch(slot.batch, 0);
+    const record = records[position];
+    if (record === undefined || records.length !== slot.count) return encode('payload_corrupt');
+    const form = slot.uploads?.has(position) ? 'upload' : slot.json ? 'json' : 'bytes';
+    return encode(form, encodeRecordBatch([record], record.timestamp));
+  } catch (error) {
+    if (error instanceof PayloadCorrupt) return encode('payload_corrupt');
+    throw error;
+  }
+}
+
+/** Reads what `encodeKeptRecord` made; what is damaged since is told as such. */
+export function decodeKeptRecord(payload: Uint8Array): KeptRecord {
+  const form: Form = FORMS[payload[0]!] ?? 'payload_corrupt';
+  if (form === 'payload_missing' || form === 'payload_corrupt') return { form };
+  try {
+    const batch = openBatch(payload.subarray(BATCH_AT));
+    return batch.count === 1 ? { form, batch } : { form: 'payload_corrupt' };
+  } catch (error) {
+    if (error instanceof PayloadCorrupt) return { form: 'payload_corrupt' };
+    throw error;
+  }
+}
+
+/** The bytes of a kept record's key; null: it has none. */
+export function keyOf(batch: RecordSpans): Buffer | null {
+  return batch.keyStart(0) < 0 ? null : batch.data.subarray(batch.keyStart(0), batch.keyEnd(0));
+}
+
+function encode(form: Form, batch: Uint8Array = new Uint8Array()): Uint8Array {
+  return Buffer.concat([Buffer.from([FORMS.indexOf(form)]), batch]);
+}

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Admin } from '../../client/admin.ts';
+import { ApiError } from '../../client/api-error.ts';
+import { Vertebra } from '../../client/vertebra.ts';
+import { type LocalBackbone, startLocalBackbone } from '../../local/embedding.ts';
+import { produceLines } from '../support/api-client.ts';
+import { type FaultyProxy, openFaultyProxy, problem } from '../support/faulty-proxy.ts';
+
+let backbone: LocalBackbone;
+let proxy: FaultyProxy;
+let admin: Admin;
+beforeAll(async () => {
+  backbone = await startLocalBackbone();
+  proxy = await openFaultyProxy(backbone.url);
+  admin = new Vertebra({ endpoint: proxy.url, retry: { minBackoffMs: 1 } }).admin();
+});
+afterAll(async () => {
+  await proxy.close();
+  await backbone.dispose();
+});
+beforeEach(() => {
+  proxy.fault = () => undefined;
+});
+
+const code = (call: Promise<unknown>) =>
+  call.then(
+    () => 'fine',
+    (error: unknown) => (error as ApiError).code,
+  );
+
+describe('topics', () => {
+  it('are made, described, listed, grown and deleted', async () => {
+    const topics = [{ topic: 'first', numPartitions: 3, retentionMs: 7_200_000 }, { topic: 'second' }];
+    expect(await admin.createTopics({ topics })).toBe(true);
+    expect(await admin.describeTopic('first')).toMatchObject({ name: 'first', partitions: 3, retentionMs: 7_200_000 });
+    expect(await admin.describeTopic('second')).toMatchObject({ partitions: 8 });
+    expect(await admin.listTopics()).toEqual(['first', 'second']);
+    const grown = await admin.createPartitions({ topicPartitions: [{ topic: 'first', count: 5 }] });
+    expect(grown).toMatchObject([{ name: 'first', partitions: 5, keysMoved: true }]);
+    expect(await admin.setRetention({ topic: 'first', retentionMs: -1 })).toMatchObject({ retentionMs: -1 });
+    await admin.deleteTopics({ topics: ['first', 'second'] });
+    expect(await admin.listTopics()).toEqual([]);
+  });
+
+  it('that exist stay as they are when they are to be made again', async () => {
+    await admin.createTopics({ topics: [{ topic: 'kept', numPartitions: 2 }] });
+    expect(await admin.createTopics({ topics: [{ topic: 'kept', numPartitions: 9, retentionMs: -1 }] })).toBe(false);
+    expect(await admin.describeTopic('kept')).toMatchObject({ partitions: 2, retentionMs: 604_800_000 });
+  });
+
+  it('that do not exist are not made by a change, and not deleted', async () => {
+    const unknown = 'topic_not_found';
+    expect(await code(admin.createPartitions({ topicPartitions: [{ topic: 'none', count: 2 }] }))).toBe(unknown);
+    expect(await code(admin.setRetention({ topic: 'none', retentionMs: -1 }))).toBe(unknown);
+    expect(await code(admin.deleteTopics({ topics: ['none'] }))).toBe(unknown);
+    expect(await code(admin.describeTopic('__proto__'))).toBe(unknown);
+  });
+
+  it('do not shrink, and have no impossible names', async () => {
+    await admin.createTopics({ topics: [{ topic: 'wide', numPartitions: 2 }] });
+    const shrink = admin.createPartitions({ topicPartitions: [{ topic: 'wide', count: 1 }] });
+    expect(await code(shrink)).toBe('partitions_cannot_shrink');
+    expect(await code(admin.createTopics({ topics: [{ topic: 'a/b' }] }))).toBe('invalid_request');
+    expect(await code(admin.createTopics({ topics: [{ topic: 'a b' }] }))).toBe('invalid_request');
+    expect(await code(admin.deleteTopics({ topics: ['..'] }))).toBe('invalid_request');
+  });
+
+  it('are all listed, whatever fits into one page', async () => {
+    const pages = [{ topics: [{ name: 'a' }], nextToken: 't' }, { topics: [{ name: 'b' }] }];
+    proxy.fault = (_, index) => ({ status: 200, body: JSON.stringify(pages[index - first]) });
+    const first = proxy.passed.length;
+    expect(await admin.listTopics()).toEqual(['a', 'b']);
+    expect(proxy.passed.at(-1)!.target).toContain('nextToken=t');
+  });
+});
+
+describe('offsets', () => {
+  it('are told of every partition, by end and by time', async () => {
+    await admin.createTopics({ topics: [{ topic: 'logs', numPartitions: 2 }] });
+    const [placed] = await produceLines(backbone.url, 'logs', ['{"k":"a"}', '{"k":"a"}'], '/k');
+    const offsets = await admin.fetchTopicOffsets('logs');
+    expect(offsets[placed!.partition]).toEqual({
+      ...{ partition: placed!.partition, offset: 2, high: 2, low: 0, logEndOffset: 2 },
+    });
+    expect(offsets[1 - placed!.partition]).toMatchObject({ high: 0, low: 0 });
+    const at = async (time?: 'earliest' | number | Date) =>
+      (await admin.fetchTopicOffsetsByTimestamp('logs', time))[placed!.partition]!.offset;
+    expect(await at()).toBe(2);
+    expect(await at('earliest')).toBe(0);
+    expect(await at(0)).toBe(0);
+    expect(await at(new Date(Date.now() + 3_600_000))).toBe(2);
+  });
+});
+
+describe('groups', () => {
+  it('are listed, described, moved and deleted', async () => {
+    await admin.createTopics({
+      topics: [
+        { topic: 'held', numPartitions: 2 },
+        { topic: 'idle', numPartitions: 1 },
+      ],
+    });
+    await produceLines(backbone.url, 'held', ['{"k":"a"}', '{"k":"b"}', '{"k":"c"}', '{"k":"d"}'], '/k');
+    const group = 'readers';
+    const commit = (topic: string, offset: number) => ({ topic, partition: 0, offset, metadata: 'by hand' });
+    const post = async (act: string, body: object) => {
+      const response = await fetch(`${backbone.url}/v1/groups/${group}/${act}`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+      });
+      expect(response.ok).toBe(true);
+      return response;
+    };
+    const poll = await post('poll', { topics: ['held', 'idle'] });
+    const { memberId } = (await poll.json()) as { memberId: string };
+    expect(await admin.listGroups()).toMatchObject([{ group }]);
+    expect(await admin.describeGroup(group)).toMatchObject({
+      group,
+      members: [{ memberId, topics: ['held', 'idle'] }],
+    });
+    const reset = () => admin.resetOffsets({ groupId: group, topic: 'held', partitions: [0], to: { at: new Date(0) } });
+    expect(await code(reset())).toBe('group_active');
+    await post('leave', { memberId });
+    expect(await reset()).toMatchObject([{ topic: 'held', partition: 0, offset: 0 }]);
+    await post('commits', { offsets: [commit('held', 1)] });
+    const [held] = await admin.fetchOffsets({ groupId: group, topics: ['held'] });
+    const byHand = { partition: 0, offset: 1, metadata: 'by hand' };
+    expect(held).toEqual({ topic: 'held', partitions: [byHand, { partition: 1, offset: 0 }] });
+    const partitions = [
+      { partition: 0, offset: 1 },
+      { partition: 1, offset: 0 },
+    ];
+    await admin.setOffsets({ groupId: group, topic: 'held', partitions });
+    const { offsets } = await admin.describeGroup(group);
+    expect(offsets.filter(({ topic }) => topic === 'held').map(({ committed }) => committed)).toEqual([1, 0]);
+    expect(await admin.listDeadLetters({ groupId: group, topic: 'held', since: 0 })).toEqual({ deadLetters: [] });
+    await admin.deleteGroups([group]);
+    expect(await code(admin.describeGroup(group))).toBe('group_not_found');
+    expect(await code(admin.fetchTopicOffsetsByTimestamp('held', Number.NaN))).toBe('invalid_options');
+  });
+});
+
+describe('a call that fails', () => {
+  it('is made again while that may help', async () => {
+    await admin.createTopics({ topics: [{ topic: 'busy' }] });
+    const before = proxy.passed.length;
+    proxy.fault = (_, index) => (index < before + 2 ? problem(429, 'throttled', { retryAfterMs: 1 }) : undefined);
+    expect(await admin.describeTopic('busy')).toMatchObject({ name: 'busy' });
+    expect(proxy.passed.length).toBe(before + 3);
+  });
+
+  it('is a success when it was done and only the answer was lost', async () => {
+    let lost = 0;
+    proxy.fault = ({ method }) => (method !== 'GET' && lost++ % 2 === 0 ? 'lose' : undefined);
+    expect(await admin.createTopics({ topics: [{ topic: 'lost', numPartitions: 2 }] })).toBe(true);
+    await admin.deleteTopics({ topics: ['lost'] });
+    expect(lost).toBe(4);
+    expect(await code(admin.describeTopic('lost'))).toBe('topic_not_found');
+  });
+
+  it('is given up when the caller aborts', async () => {
+    const stop = new AbortController();
+    const patient = new Vertebra({ endpoint: proxy.url }).admin({ signal: stop.signal });
+    proxy.fault = () => {
+      stop.abort();
+      return 'hang';
+    };
+    await expect(patient.listTopics()).rejects.toMatchObject({ code: 'aborted' });
+    await expect(patient.deleteTopics({ topics: ['a'] })).rejects.toMatchObject({ code: 'aborted' });
+  });
+
+  it('is given up when its time is over', async () => {
+    const impatient = new Vertebra({ endpoint: proxy.url, retry: { withinMs: 30, minBackoffMs: 1 } }).admin();
+    proxy.fault = () => problem(503, 'unavailable');
+    await expect(impatient.listTopics()).rejects.toBeInstanceOf(ApiError);
+    await expect(impatient.deleteTopics({ topics: ['a'] })).rejects.toMatchObject({ code: 'unavailable' });
+  });
+});
