@@ -1,3 +1,4 @@
+import { SLOTS_AT_FIRST } from '../shared/domain/limits.ts';
 import { callsOf, type Exchange, operationsOf } from './exchange.ts';
 import { sequentialRoundTrips, sum } from './meter.ts';
 import type { Law } from './section.ts';
@@ -76,6 +77,8 @@ export class FetchLaws {
   readonly #trips: string[] = [];
   readonly #spilledTrips: string[] = [];
   readonly #units: string[] = [];
+  readonly #first: string[] = [];
+  readonly #gets: string[] = [];
 
   get all(): Law[] {
     return [
@@ -88,19 +91,38 @@ export class FetchLaws {
         law: 'a warm fetch reads at most a quarter and one slot more than its answer takes',
         broken: this.#units,
       },
+      {
+        law: `a container’s first fetch makes 2 Queries at most, for ${SLOTS_AT_FIRST} slots or as many as a warm one`,
+        broken: this.#first,
+      },
+      { law: 'a fetch GETs no object but those of its answer', broken: this.#gets },
     ];
   }
 
   judge(read: LogRead): void {
     for (const [i, { calls }] of read.exchanges.entries()) {
-      if (i === 0) continue;
       const what = `fetch ${i} of ${read.batches} × ${read.records} ${read.events}`;
+      const gets = callsOf(calls, 'S3').length;
+      if (gets !== (read.spilled ? read.batches : 0)) this.#gets.push(`${what}: ${gets} GETs`);
+      if (i === 0) {
+        this.#judgeFirst(what, read, calls);
+        continue;
+      }
       if (!read.spilled || read.batches === 1) this.#judgeTrips(what, read.spilled, calls);
       const asked = read.batches + Math.ceil(read.batches / 4) + 1;
       const units = sum(calls, 'readUnits');
       const most = readUnits(bytesOf(read.slots.slice(i * read.batches, i * read.batches + asked)));
       if (units > most) this.#units.push(`${what}: ${units} units, more than ${most}`);
     }
+  }
+
+  /** Each Query rounds its units up. */
+  #judgeFirst(what: string, { batches, slots }: LogRead, calls: Exchange['calls']): void {
+    const queries = calls.filter(({ operation }) => operation === 'Query');
+    const asked = Math.max(SLOTS_AT_FIRST, batches + Math.ceil(batches / 4) + 1);
+    const units = sum(queries, 'readUnits');
+    const most = readUnits(bytesOf(slots.slice(0, asked))) + 1;
+    if (queries.length > 2 || units > most) this.#first.push(`${what}: ${queries.length} Queries of ${units} units`);
   }
 
   /** `settled` may be moved beside the Query, once every 1,000 offsets. */

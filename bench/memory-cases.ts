@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { RECORDS_PER_REQUEST_MAX } from '../shared/domain/limits.ts';
 import { RECORD_BATCH_TYPE } from '../shared/wire/media-type.ts';
 import { type Container, fetchRecords, produceEvents, putTopic, type Sent } from './backbone.ts';
@@ -8,6 +9,11 @@ export interface MemoryCase {
   readonly path: string;
   readonly warmUp: Sent;
   readonly request: Sent;
+}
+
+/** One that is made of smaller ones. */
+interface LargeEvent extends BenchEvent {
+  readonly value: { readonly parts: readonly object[] };
 }
 
 /** Batches behind the one that is fetched, in the topics where there are any. */
@@ -32,8 +38,12 @@ export async function memoryCases(call: Container, kb: number): Promise<MemoryCa
   const batch = (await call(raw(fetch(alone)))).body;
   return [
     { path: 'produce, JSON, orders', warmUp: warmProduce, request: produceEvents(warm, orders) },
+    { path: 'produce, JSON, orders, gzip', warmUp: zipped(warmProduce), request: zipped(produceEvents(warm, orders)) },
+    { path: 'produce, JSON, sealed', warmUp: warmProduce, request: produceEvents(warm, sealed) },
+    { path: 'produce, JSON, base64', warmUp: warmProduce, request: produceBase64(warm, sealed) },
     { path: 'produce, raw', warmUp: produceRaw(warm, warmBatch), request: produceRaw(warm, batch) },
     { path: 'fetch, JSON, orders', warmUp: warmFetch, request: fetch(`orders-${kb}`) },
+    { path: 'fetch, JSON, orders, gzip', warmUp: zips(warmFetch), request: zips(fetch(`orders-${kb}`)) },
     { path: 'fetch, JSON, sealed', warmUp: warmFetch, request: fetch(alone) },
     { path: 'fetch, JSON, more behind', warmUp: warmFetch, request: fetch(crowded) },
     { path: 'fetch, raw', warmUp: raw(warmFetch), request: raw(fetch(alone)) },
@@ -41,7 +51,23 @@ export async function memoryCases(call: Container, kb: number): Promise<MemoryCa
   ];
 }
 
+/** As most clients send it, and want the answer. */
+const zipped = ({ headers, body = Buffer.alloc(0), ...sent }: Sent): Sent => ({
+  ...sent,
+  headers: { ...headers, 'content-encoding': 'gzip' },
+  body: gzipSync(body),
+});
+const zips = (fetch: Sent): Sent => ({ ...fetch, headers: { 'accept-encoding': 'gzip' } });
+
 const raw = (fetch: Sent): Sent => ({ ...fetch, headers: { accept: RECORD_BATCH_TYPE } });
+
+/** The sealed bytes as values that are no JSON: the body is parsed whole, and its values are decoded. */
+function produceBase64(topic: string, events: readonly LargeEvent[]): Sent {
+  const sealedIn = ({ parts }: LargeEvent['value']) =>
+    parts.map((part) => (part as { sealed: string }).sealed).join('');
+  const records = events.map(({ key, value }) => ({ key, value: sealedIn(value), valueEncoding: 'base64' }));
+  return { ...produceEvents(topic, []), body: Buffer.from(JSON.stringify({ records })) };
+}
 
 function produceRaw(topic: string, body: Buffer): Sent {
   const target = `/v1/topics/${topic}/partitions/0/records`;
@@ -49,7 +75,7 @@ function produceRaw(topic: string, body: Buffer): Sent {
 }
 
 /** Events of so many KB, each made of as many of 1 KB. */
-function largeEvents(eventsOf: (count: number) => BenchEvent[], kb: number): BenchEvent[] {
+function largeEvents(eventsOf: (count: number) => BenchEvent[], kb: number): LargeEvent[] {
   const parts = eventsOf(RECORDS * kb).map(({ value }) => value);
   return Array.from({ length: RECORDS }, (_, i) => ({
     key: `large-${i}`,

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
 import type { Context } from 'aws-lambda';
@@ -25,6 +26,8 @@ export interface MemoryAnswer {
   readonly neededBytes: number;
   /** Largest resident set beyond that of the idle process, the request's body and all garbage included. */
   readonly tookBytes: number;
+  /** Of the event's body and of the function's, as Lambda carries them, or decompressed where that is more. */
+  readonly requestBytes: number;
   readonly answerBytes: number;
 }
 /** A request whose body is in a file: what comes over the channel between processes would be measured, too. */
@@ -52,9 +55,36 @@ async function eventOf({ bodyFile, ...sent }: FiledRequest) {
 async function run({ route, event }: ReturnType<typeof gatewayEvent>, handlers: ReturnType<typeof handlersOver>) {
   const end = Date.now() + API_FUNCTION_TIMEOUT_MS;
   const context = { getRemainingTimeInMillis: () => end - Date.now() } as Context;
-  const { statusCode, body = '', isBase64Encoded } = await handlers[route.function](event, context);
-  if (statusCode !== 200) throw new Error(`${event.rawPath} was answered with ${statusCode}`);
-  return Buffer.byteLength(body, isBase64Encoded ? 'base64' : 'utf8');
+  const answer = await handlers[route.function](event, context);
+  if (answer.statusCode !== 200) throw new Error(`${event.rawPath} was answered with ${answer.statusCode}`);
+  return answer;
+}
+
+function sizeOf(headers: Readonly<Record<string, unknown>> = {}, body = ''): number {
+  const carried = Buffer.byteLength(body);
+  if (headers['content-encoding'] !== 'gzip') return carried;
+  return Math.max(carried, gunzipSync(Buffer.from(body, 'base64')).length);
+}
+
+/** Makes the event. @returns also what it takes */
+async function heldEventOf(request: FiledRequest) {
+  const before = inUse();
+  const event = await eventOf(request);
+  return { event, heldBytes: inUse() - before };
+}
+
+/** Runs it as it is, garbage and all. */
+async function sample(request: FiledRequest, handlers: ReturnType<typeof handlersOver>) {
+  const { event, heldBytes } = await heldEventOf(request);
+  const requestBytes = sizeOf(event.event.headers, event.event.body);
+  const sampler = await openMemorySampler();
+  inUse(); // what was garbage before is not of this request
+  const idleBytes = process.memoryUsage.rss();
+  await sampler.start();
+  const { headers, body } = await run(event, handlers);
+  const tookBytes = (await sampler.stop()) - idleBytes + heldBytes;
+  await sampler.close();
+  return { tookBytes, requestBytes, answerBytes: sizeOf(headers, body) };
 }
 
 async function measure({ endpoint, warmUp, request }: MemoryQuestion): Promise<MemoryAnswer> {
@@ -63,15 +93,8 @@ async function measure({ endpoint, warmUp, request }: MemoryQuestion): Promise<M
   const container = () => handlersOver(dynamodb, Date, s3);
   const handlers = container();
   for (const sent of warmUp) await run(await eventOf(sent), handlers);
-  const event = await eventOf(request);
-  const bodyBytes = event.event.body?.length ?? 0;
-  const sampler = await openMemorySampler();
   const idleInUse = inUse();
-  const idleBytes = process.memoryUsage.rss();
-  await sampler.start();
-  const answerBytes = await run(event, handlers);
-  const tookBytes = (await sampler.stop()) - idleBytes;
-  await sampler.close();
+  const sampled = await sample(request, handlers);
   await untilIdle(idleInUse);
 
   // A container that knows as little as the first did.
@@ -83,8 +106,9 @@ async function measure({ endpoint, warmUp, request }: MemoryQuestion): Promise<M
     };
     (client as Probed).middlewareStack.add(look, { step: 'initialize', name: 'benchProbe' });
   }
-  const neededBytes = await probe.peakBytesOf(() => run(event, container()));
-  return { neededBytes: neededBytes + bodyBytes, tookBytes: tookBytes + bodyBytes, answerBytes };
+  const again = await heldEventOf(request);
+  const neededBytes = again.heldBytes + (await probe.peakBytesOf(() => run(again.event, container())));
+  return { ...sampled, neededBytes };
 }
 
 /** A read does not wait for what it fetched ahead in vain: that comes in later, and goes. */

@@ -29,8 +29,11 @@ export type DispatchHandler = (
   context: Pick<Context, 'getRemainingTimeInMillis'>,
 ) => Promise<DynamoDBBatchResponse | SQSBatchResponse>;
 
-/** S3 takes its time over a thousand keys. */
-const S3_ATTEMPT_TIMEOUT_MS = 10_000;
+/**
+ * S3 takes its time over a thousand keys. One attempt, which may begin in the last moment before `BACKGROUND_MARGIN_MS`: what
+ * it leaves is handed on, and that takes its time, too.
+ */
+export const S3_CALLS = { maxAttempts: 1, timeoutMs: 8_000 } as const;
 
 /** Follows the log's stream, and takes up from the wake queue what could not be finished then. */
 export function dispatchHandler(open: () => DispatchPorts): DispatchHandler {
@@ -116,7 +119,8 @@ function awsDispatch(): DispatchPorts {
   const env = readDispatchEnv();
   const s3 = new S3Client({
     ...CALLS,
-    requestHandler: { ...CALLS.requestHandler, requestTimeout: S3_ATTEMPT_TIMEOUT_MS },
+    maxAttempts: S3_CALLS.maxAttempts,
+    requestHandler: { ...CALLS.requestHandler, requestTimeout: S3_CALLS.timeoutMs },
   });
   return {
     ...openTables(awsDynamoDB(), env, observe),

@@ -24,6 +24,8 @@ export interface LogStorageProps {
 interface Rights {
   readonly log: readonly string[];
   readonly state: readonly string[];
+  /** On the State table's items of uploads alone. */
+  readonly uploads?: readonly string[];
   readonly objects?: readonly string[];
   /** On the payloads of dead letters alone. */
   readonly deadLetters?: readonly string[];
@@ -71,19 +73,25 @@ const RIGHTS = {
   dispatch: {
     // look at the slot of an intent or an upload; void it; watch an upload on
     log: ['GetItem', 'PutItem'],
-    // is the topic deleted? forget an upload
-    state: ['GetItem', 'DeleteItem'],
+    // is the topic deleted?
+    state: ['GetItem'],
+    // forget one; heads and topics are not for it to delete
+    uploads: ['DeleteItem'],
     // a payload follows its slot
     objects: ['DeleteObject'],
   },
   sweep: {
     // list and delete what deleted topics left
     log: ['Query', 'BatchWriteItem'],
-    // find leftovers and their uploads; close, mark and remove their heads; what deleted groups left; the lease
-    state: ['Query', 'UpdateItem', 'DeleteItem'],
+    // find leftovers and their uploads; whether one has been made after all; close, mark and remove heads; what deleted
+    // groups left; the lease
+    state: ['Query', 'GetItem', 'UpdateItem', 'DeleteItem'],
     deadLetters: ['DeleteObject'],
   },
 } as const satisfies Record<string, Rights>;
+
+/** Partition keys of uploads in the State table, as `shared/store/keys.ts` makes them. */
+const OF_UPLOADS = { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['uploads#*'] } };
 
 /**
  * Where the records and everything known about them are kept: the Log and State tables and the bucket for payloads
@@ -176,9 +184,10 @@ export class LogStorage extends Construct {
     this.#grant(fn, RIGHTS.sweep);
   }
 
-  #grant(fn: LambdaFunction, { log, state, objects = [], deadLetters = [], bucket = [] }: Rights): void {
+  #grant(fn: LambdaFunction, { log, state, uploads = [], objects = [], deadLetters = [], bucket = [] }: Rights): void {
     allow(fn, this.log.tableArn, 'dynamodb', log);
     allow(fn, this.state.tableArn, 'dynamodb', state);
+    allow(fn, this.state.tableArn, 'dynamodb', uploads, OF_UPLOADS);
     this.#allowObjects(fn, '*', objects, 'Every object in the bucket is a payload of this backbone.');
     this.#allowObjects(
       fn,
@@ -215,8 +224,14 @@ function forUploads(origins: readonly string[]): CorsRule {
 }
 
 /** Names the resource alone: `Table.grant` would add its indexes, and there are none. */
-function allow(fn: LambdaFunction, resourceArn: string, service: string, verbs: readonly string[]): void {
+function allow(
+  fn: LambdaFunction,
+  resourceArn: string,
+  service: string,
+  verbs: readonly string[],
+  conditions?: Record<string, Record<string, unknown>>,
+): void {
   if (verbs.length === 0) return;
   const actions = verbs.map((verb) => `${service}:${verb}`);
-  Grant.addToPrincipal({ grantee: fn, actions, resourceArns: [resourceArn] });
+  Grant.addToPrincipal({ grantee: fn, actions, resourceArns: [resourceArn], ...(conditions && { conditions }) });
 }

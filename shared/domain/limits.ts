@@ -42,7 +42,12 @@ export const FETCH_RECORDS_DEFAULT = 500;
 export const FETCH_BYTES_MAX = 5_242_880;
 export const FETCH_BYTES_DEFAULT = 1_048_576;
 export const FETCH_WAIT_MS_MAX = 20_000;
-/** Spilled batches that one read fetches ahead. */
+/**
+ * Slots that a container's first read of a partition asks a Query for: one may have 32 KB, 8 read units. What comes tells how
+ * many more are wanted.
+ */
+export const SLOTS_AT_FIRST = 4;
+/** Spilled batches that one read fetches ahead, as far as the answer can take them. */
 export const SPILLS_AHEAD_MAX = 4;
 /** Bytes that one stored batch may inflate to; more is `payload_corrupt`. */
 export const INFLATED_BATCH_BYTES_MAX = 64 * 1024 * 1024;
@@ -168,7 +173,9 @@ export const SWEEP_RUN_MS = 40_000;
 export const SWEEP_LEASE_MS = 20_000;
 /** Items that one run of the sweep deletes at most. */
 export const SWEEP_ITEMS_MAX = 100_000;
-/** Leftovers that one run of the sweep works on at most. */
+/** Items that it deletes of one topic before it turns to the next: all that it works on come up in every run. */
+export const SWEEP_TURN_ITEMS = 500;
+/** Leftovers that one run of the sweep works on at most, of those to be closed and of those to be purged. */
 export const SWEEP_LEFTOVERS_MAX = 100;
 /** Partitions that are emptied side by side: live topics share the table. */
 export const PURGE_PARTITIONS_PARALLEL = 4;
@@ -202,6 +209,12 @@ export const GATEWAY_TIMEOUT_MS = 30_000;
 export const API_FUNCTION_TIMEOUT_MS = 29_000;
 /** One attempt of one DynamoDB call. */
 export const STORE_ATTEMPT_TIMEOUT_MS = 1_500;
+/**
+ * The first attempts of a write that must be sent by `FILL_DEADLINE_MS` are given up sooner, and so many of them: with the
+ * SDK's pauses between them (at most 100 ms and 200 ms) one more is sent in time.
+ */
+export const HASTY_ATTEMPT_TIMEOUT_MS = 300;
+export const HASTY_ATTEMPTS = 2;
 /** How long one call may walk a log before it answers that there was too much to look at. */
 export const WALK_BUDGET_MS = 20_000;
 /** Calls of one request that run side by side (partitions of a topic). */

@@ -13,6 +13,12 @@ export interface Payload {
   readonly sha256: string;
 }
 
+/**
+ * Stands for the payload of an upload that is forgotten, so that its request can be laid out once more: a batch that names
+ * such an upload is never stored, because it cannot be taken.
+ */
+export const FORGOTTEN_PAYLOAD: Payload = { size: 0, sha256: '0'.repeat(64) };
+
 /** A payload on its way into the log, or the value of a record in it. */
 export interface Upload extends UploadId, Payload {
   /** Epoch ms by which a record must have named it. */

@@ -1,5 +1,5 @@
 import type { Claim, Placement } from '../domain/claim.ts';
-import { BackboneError, OutcomeUnknown, TopicNotFound, Unavailable } from '../domain/errors.ts';
+import { BackboneError, IdempotencyKeyReused, OutcomeUnknown, TopicNotFound, Unavailable } from '../domain/errors.ts';
 import { settleAll } from '../domain/parallel.ts';
 import type { Batch } from '../domain/record.ts';
 import type { Reservation } from '../domain/slot.ts';
@@ -103,8 +103,11 @@ async function payloadsOf(
   { uploads, once }: AppendRequest,
 ): Promise<ReadonlyMap<string, Payload>> {
   if (uploads === undefined) return NO_PAYLOADS;
-  const isClaimed = async () =>
-    once !== undefined && (await ports.claims.read(topic.id, once.key, ports.clock.now())) !== undefined;
+  const isClaimed = async () => {
+    const claim = once && (await ports.claims.read(topic.id, once.key, ports.clock.now()));
+    if (claim !== undefined && claim.fingerprint !== once?.fingerprint) throw new IdempotencyKeyReused();
+    return claim !== undefined;
+  };
   return judgeUploads(ports, topic, uploads, isClaimed);
 }
 

@@ -1,11 +1,9 @@
-import { type Claim, claimExpiry, movePin, type Pin, type Placement, pinOf } from '../domain/claim.ts';
+import { type Claim, claimExpiry, type Pin, type Placement, pinOf } from '../domain/claim.ts';
 import type { Clock } from '../domain/clock.ts';
 import {
   IdempotencyInProgress,
   IdempotencyKeyReused,
-  OutcomeUnknown,
   StrangerInSlot,
-  Throttled,
   TopicNotFound,
   Unavailable,
 } from '../domain/errors.ts';
@@ -22,27 +20,23 @@ import {
   outcomesOf,
   type PartitionAppend,
 } from './partition-append.ts';
-
-/** Times that one partition's pin, or one claim, is found to have been changed by others before the request gives up. */
-const MOVES_MAX = 8;
+import {
+  ClaimMoved,
+  type ClaimStore,
+  MOVES_MAX,
+  notClaimed,
+  outcomeUnknown,
+  PinnedClaim,
+  toPin,
+} from './pinned-claim.ts';
 
 export interface ClaimPorts {
-  readonly claims: {
-    /** A live claim. */
-    read(topicId: string, key: string, now: number): Promise<Claim | undefined>;
-    /** @returns the live claim that was there first */
-    make(topicId: string, key: string, claim: Claim, now: number): Promise<Claim | undefined>;
-    /** @returns false when it is no longer `from` */
-    replace(topicId: string, key: string, from: Claim, to: Claim): Promise<boolean>;
-  };
+  readonly claims: ClaimStore;
   readonly log: {
     find(p: PartitionId, last: number): Promise<Slot | undefined>;
   };
   readonly clock: Clock;
 }
-
-/** Somebody else has moved the pin that this request wanted to move. */
-class ClaimMoved extends Error {}
 
 /**
  * An append that happens once, whoever repeats it. The claim pins the slots; nobody fills a slot but the append that
@@ -54,14 +48,13 @@ export class ClaimedAppend {
   readonly #once: NonNullable<AppendRequest['once']>;
   readonly #build: (placement: Placement) => ReadonlyMap<number, Batch>;
   /** The claim as this request last knew it. */
-  #claim: Claim | undefined;
+  #claim: PinnedClaim | undefined;
   /** Own reservations that no pin points to, by partition. */
   readonly #spare = new Map<number, Reservation>();
   /** Batches that were found in pinned slots: they stay there. By the pin's id. */
   readonly #met = new Map<string, Slot>();
   /** How often each partition's pin was looked at. */
   readonly #looks = new Map<number, number>();
-  #moving: Promise<unknown> = Promise.resolve();
 
   constructor(
     ports: AppendPorts & ClaimPorts,
@@ -119,7 +112,7 @@ export class ClaimedAppend {
     };
     try {
       const there = await this.#ports.claims.make(this.#topic.id, this.#once.key, claim, now);
-      if (there === undefined) this.#claim = claim;
+      if (there === undefined) this.#know(claim);
       return there;
     } catch (error) {
       throw error instanceof WriteFailed ? notClaimed(error) : error;
@@ -129,7 +122,7 @@ export class ClaimedAppend {
   /** Answers what the claim stands for, and completes what is missing. */
   async #follow(claim: Claim): Promise<AppendResult> {
     if (claim.fingerprint !== this.#once.fingerprint) throw new IdempotencyKeyReused();
-    this.#claim = claim;
+    this.#know(claim);
     const appends = appendsOf(this.#ports, this.#topic, this.#build(claim.placement));
     await this.#refuseInProgress(claim, appends);
     const outcomes = await outcomesOf(appends, (append) => this.#complete(append));
@@ -157,7 +150,7 @@ export class ClaimedAppend {
       const looks = this.#looks.get(append.partition) ?? 0;
       if (looks === MOVES_MAX) break;
       this.#looks.set(append.partition, looks + 1);
-      const pin = pinOf(this.#claim!, append.partition);
+      const pin = pinOf(this.#claim!.current, append.partition);
       if (await this.#isStored(pin)) return pin;
       const spare = this.#spare.get(append.partition);
       const own = spare?.count === pin.count ? spare : await append.slot.reserve(append.batch);
@@ -194,7 +187,7 @@ export class ClaimedAppend {
     }
     // A slot that is void now may have been filled and deleted before, once the claim is dead. While it lives, its slots
     // are younger than half the retention that they were reserved with, whatever the topic's may be by now.
-    if (this.#claim!.expiresAt * 1_000 <= this.#ports.clock.now()) throw unknown();
+    if (this.#claim!.current.expiresAt * 1_000 <= this.#ports.clock.now()) throw outcomeUnknown();
     return false;
   }
 
@@ -206,38 +199,17 @@ export class ClaimedAppend {
     } catch (error) {
       if (!(error instanceof WriteFailed)) throw error;
       // Its own write failed; whether the first caller's was carried out, this one does not know.
-      throw error.reason === 'throttled' && !error.mayHaveLanded ? notClaimed(error) : unknown(error);
+      throw error.reason === 'throttled' && !error.mayHaveLanded ? notClaimed(error) : outcomeUnknown(error);
     }
   }
 
-  /** Moves one pin by compare-and-set. One at a time: the claim is replaced as a whole. */
+  #know(claim: Claim): void {
+    const { claims, clock } = this.#ports;
+    this.#claim = new PinnedClaim(claims, this.#topic, this.#once.key, claim, () => clock.now());
+  }
+
   #move(partition: number, fromId: string, to: Reservation): Promise<void> {
-    const moved = this.#moving.then(() => this.#moveNow(partition, fromId, to));
-    this.#moving = moved.catch(() => {});
-    return moved;
-  }
-
-  async #moveNow(partition: number, fromId: string, to: Reservation): Promise<void> {
-    const { topic, key } = { topic: this.#topic.id, key: this.#once.key };
-    for (let moves = 0; moves < MOVES_MAX; moves++) {
-      const claim = this.#claim!;
-      if (pinOf(claim, partition).id !== fromId) throw new ClaimMoved();
-      const next = movePin(claim, toPin(partition, to), claimExpiry(this.#topic.retentionMs, to.time));
-      try {
-        if (await this.#ports.claims.replace(topic, key, claim, next)) {
-          this.#claim = next;
-          return;
-        }
-      } catch (error) {
-        throw error instanceof WriteFailed ? notClaimed(error) : error;
-      }
-      const found = await this.find();
-      // It has died meanwhile: what a later request with this key does, be it the same, is none of this one's business.
-      if (found?.fingerprint !== claim.fingerprint || found.expiresAt > claim.expiresAt) throw unknown();
-      this.#claim = found;
-      if (pinOf(found, partition).id === to.id) return;
-    }
-    throw new Unavailable('The Idempotency-Key is being used by too many requests at a time; repeat the request');
+    return this.#claim!.move(fromId, toPin(partition, to));
   }
 
   #find(pin: Pin): Promise<Slot | undefined> {
@@ -253,24 +225,6 @@ export class ClaimedAppend {
   }
 }
 
-function toPin(partition: number, { id, base, count, time }: Reservation): Pin {
-  return { partition, id, base, count, time };
-}
-
 function lastOf({ base, count }: Pin): number {
   return base + count - 1;
-}
-
-/** The claim, or the pin's move, is not certain; what it would point to has not been filled and will be voided. */
-function notClaimed(failure: WriteFailed): Throttled | Unavailable {
-  const detail = 'The Idempotency-Key could not be stored; nothing was appended by this call';
-  return failure.reason === 'throttled'
-    ? new Throttled(detail, 1_000, { cause: failure })
-    : new Unavailable(detail, 1_000, { cause: failure });
-}
-
-function unknown(cause?: Error): OutcomeUnknown {
-  return new OutcomeUnknown('Whether the records were stored could not be found out; repeat with the same key', {
-    cause,
-  });
 }

@@ -12,7 +12,7 @@ export interface LinkPorts {
 }
 
 /** An answer that shows uploads by URLs. */
-export interface LinkingSink extends Pick<Sink, 'isFull'> {
+export interface LinkingSink extends Required<Pick<Sink, 'isFull' | 'room'>> {
   /** Those whose URLs it needs, by place in the batch. */
   uploadsToLink(slot: BatchSlot, from: number): readonly [position: number, UploadId][];
   take(slot: BatchSlot, from: number, urls?: ReadonlyMap<number, string>): number;
@@ -29,6 +29,7 @@ export function linkUploads({ uploadUrls, clock }: LinkPorts, answer: LinkingSin
   };
   return {
     isFull: () => answer.isFull(),
+    room: () => answer.room(),
     take: (slot, from) => (slot.uploads === undefined ? answer.take(slot, from) : linked(slot, from)),
   };
 }

@@ -1,9 +1,11 @@
 import { OffsetOutOfRange, TopicNotFound } from '../domain/errors.ts';
+import type { Slot } from '../domain/slot.ts';
 import type { PartitionId, Topic } from '../domain/topic.ts';
 import type { GroupPorts } from './group-ports.ts';
 import type { PartSink } from './group-requests.ts';
 import { linkUploads } from './link-uploads.ts';
 import { findBounds } from './partition-bounds.ts';
+import { hasRoom, slotsLike, withMargin } from './slots-to-read.ts';
 import { SpilledBatches } from './spilled-batches.ts';
 import { passingError } from './store-failed.ts';
 import { Walk } from './walk.ts';
@@ -101,12 +103,16 @@ async function runInto(
   { slotsMax, stopAtExpired, deadline }: { slotsMax: number; stopAtExpired: boolean; deadline: number },
 ): Promise<{ readonly slots: number; readonly isFull: boolean }> {
   const { readers } = ports;
-  const spilled = new SpilledBatches(ports, id);
+  const spilled = new SpilledBatches(ports, id, readers.slotsWanted(id, slotsMax));
   const sink = linkUploads(ports, part);
   let slots = 0;
   let isFull = false;
   const options = {
-    onPage: (page: Parameters<SpilledBatches['expect']>[0]) => spilled.expect(page),
+    onPage: (page: readonly Slot[]) => spilled.expect(page),
+    limitAfter: (page: readonly Slot[]) => {
+      const wanted = slotsLike(page, part.room());
+      return wanted === undefined ? undefined : withMargin(wanted);
+    },
     limit: readers.slotsToRead(id, slotsMax),
     outline: false,
     deadline,
@@ -115,7 +121,12 @@ async function runInto(
     isFull: () => isFull,
   };
   const walked = walk.run(options, async (slot, at) => {
-    const whole = await spilled.load(slot);
+    const room = part.room();
+    if (slots > 0 && !hasRoom(room, slot)) {
+      isFull = true;
+      return at;
+    }
+    const whole = await spilled.load(slot, at, room);
     if (whole === undefined) return slot.last + 1;
     if (whole.unreadable !== undefined) ports.observe({ kind: whole.unreadable, log: walk.log });
     const next = await sink.take(whole, at);

@@ -6,7 +6,7 @@ import type { Observe } from '../domain/observation.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import type { Page } from '../domain/topic.ts';
 import type { GroupStores } from './group-ports.ts';
-import type { MayGoOn } from './purge-topics.ts';
+import type { MayGoOn, Task } from './take-turns.ts';
 
 export interface GroupPurgePorts {
   readonly groups: {
@@ -32,7 +32,7 @@ export interface GroupPurgePorts {
  *
  * @throws {Throttled | Unavailable}
  */
-export async function dueGroupPurges(ports: GroupPurgePorts): Promise<((mayGoOn: MayGoOn) => Promise<void>)[]> {
+export async function dueGroupPurges(ports: GroupPurgePorts): Promise<Task[]> {
   const now = ports.clock.now();
   const due = (await ports.groups.listDeleted(SWEEP_LEFTOVERS_MAX)).filter(({ at }) => at + LATE_MAX_MS <= now);
   return due.map((group) => (mayGoOn) => purge(ports, group, mayGoOn));

@@ -9,16 +9,22 @@ import {
 } from '../domain/limits.ts';
 import type { Observe } from '../domain/observation.ts';
 import { actOnAll } from '../domain/parallel.ts';
-import type { Leftover, Page, PartitionId } from '../domain/topic.ts';
+import type { Leftover, Page, PartitionId, Topic } from '../domain/topic.ts';
 import type { Upload, UploadId } from '../domain/upload.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
+import type { MayGoOn, Task } from './take-turns.ts';
 
 type LogItems = 'slots' | 'intents';
 
 export interface PurgePorts {
+  readonly topicItems: {
+    /** Strongly consistent. */
+    read(name: string): Promise<Pick<Topic, 'id'> | undefined>;
+  };
   readonly leftovers: {
     list(after?: string): Promise<Page<Leftover>>;
     markAbandoned(topicId: string): Promise<boolean>;
+    withdraw(topicId: string): Promise<void>;
     markClosed(topicId: string, closedAt: number): Promise<void>;
     remove(topicId: string): Promise<void>;
   };
@@ -48,19 +54,32 @@ export interface PurgePorts {
   readonly observe: Observe;
 }
 
-/** Asked before each step, with the items that it would delete. False: leave the rest to a later run. */
-export type MayGoOn = (items?: number) => Promise<boolean>;
+/** What is due for leftovers. */
+export interface DuePurges {
+  /** Leftovers whose heads may be open: appends are refused, and their time runs, only once these are done. */
+  readonly closings: readonly Task[];
+  /** Data to be removed: as much as was ever stored. */
+  readonly purges: readonly Task[];
+}
 
 /** What is due for leftovers, as tasks; none while nothing is. @throws {Throttled | Unavailable} */
-export async function duePurges(ports: PurgePorts): Promise<((mayGoOn: MayGoOn) => Promise<void>)[]> {
+export async function duePurges(ports: PurgePorts): Promise<DuePurges> {
   const due: Leftover[] = [];
   let after: string | undefined;
   do {
     const page = await ports.leftovers.list(after);
     due.push(...page.items.filter((leftover) => isDue(leftover, ports.clock.now())));
     after = page.next;
-  } while (after !== undefined && due.length < SWEEP_LEFTOVERS_MAX);
-  return due.slice(0, SWEEP_LEFTOVERS_MAX).map((leftover) => (mayGoOn) => goOn(ports, leftover, mayGoOn));
+  } while (after !== undefined);
+  const open = due.filter(({ closedAt }) => closedAt === undefined);
+  const closed = due.filter(({ closedAt }) => closedAt !== undefined);
+  // Where there are more than one run works on, the next one begins elsewhere.
+  const from = closed.length > SWEEP_LEFTOVERS_MAX ? Math.floor(ports.random() * closed.length) : 0;
+  const chosen = [...closed.slice(from), ...closed.slice(0, from)].slice(0, SWEEP_LEFTOVERS_MAX);
+  return {
+    closings: open.slice(0, SWEEP_LEFTOVERS_MAX).map((leftover) => (mayGoOn) => closeHeads(ports, leftover, mayGoOn)),
+    purges: chosen.map((leftover) => (mayGoOn) => purge(ports, leftover, mayGoOn)),
+  };
 }
 
 /**
@@ -72,9 +91,12 @@ function isDue({ state, at, closedAt }: Leftover, now: number): boolean {
   return state !== 'announced' || at + LATE_MAX_MS <= now;
 }
 
-async function goOn(ports: PurgePorts, leftover: Leftover, mayGoOn: MayGoOn): Promise<void> {
-  if (leftover.closedAt !== undefined) return purge(ports, leftover, mayGoOn);
-  if (leftover.state === 'announced' && !(await ports.leftovers.markAbandoned(leftover.id))) return;
+async function closeHeads(ports: PurgePorts, leftover: Leftover, mayGoOn: MayGoOn): Promise<void> {
+  if (leftover.state === 'announced') {
+    // An attempt to announce it may have landed after it was made. None lands any more by now.
+    if ((await ports.topicItems.read(leftover.name))?.id === leftover.id) return ports.leftovers.withdraw(leftover.id);
+    if (!(await ports.leftovers.markAbandoned(leftover.id))) return;
+  }
   if (!(await mayGoOn())) return;
   // Whoever deleted it, or made its heads, died over it.
   await actOnAll(partitionsOf(leftover), (partition) => ports.heads.close(partition));

@@ -1,8 +1,10 @@
 import { OffsetOutOfRange, PartitionNotFound, TopicNotFound } from '../domain/errors.ts';
+import type { Room } from '../domain/room.ts';
 import type { Slot } from '../domain/slot.ts';
 import type { PartitionId, Topic } from '../domain/topic.ts';
 import { findBounds, type PartitionBounds } from './partition-bounds.ts';
 import type { ReaderMemory } from './reader-memory.ts';
+import { hasRoom, slotsLike, withMargin } from './slots-to-read.ts';
 import { SpilledBatches, type SpillPorts } from './spilled-batches.ts';
 import type { TopicCache } from './topic-cache.ts';
 import { type Visit, Walk, type WalkPorts } from './walk.ts';
@@ -37,7 +39,15 @@ export interface Sink {
   readonly take: Visit;
   /** Takes no more, as far as it knows without seeing what comes next. */
   isFull(): boolean;
+  /** What it can still take; absent: nobody knows. */
+  room?(): Room;
 }
+
+const ENDLESS: Room = {
+  records: Number.POSITIVE_INFINITY,
+  bytes: Number.POSITIVE_INFINITY,
+  partly: true,
+};
 
 export interface ReadPorts extends WalkPorts, SpillPorts {
   readonly log: WalkPorts['log'] & SpillPorts['log'];
@@ -145,9 +155,11 @@ class PartitionRead {
     const { slotsMax } = this.#request;
     const { readers } = this.#ports;
     const walk = new Walk(this.#ports, this.#topic, this.#request.partition, { from });
-    const spilled = new SpilledBatches(this.#ports, this.#partition);
+    const spilled = new SpilledBatches(this.#ports, this.#partition, readers.slotsWanted(this.#partition, slotsMax));
+    const room = () => this.#sink.room?.() ?? ENDLESS;
     const options = {
       onPage: (slots: readonly Slot[]) => spilled.expect(slots),
+      limitAfter: (slots: readonly Slot[]) => this.#limitAfter(slots),
       limit: readers.slotsToRead(this.#partition, slotsMax),
       outline: false,
       deadline: this.#request.deadline,
@@ -156,7 +168,12 @@ class PartitionRead {
       isFull: () => this.#sink.isFull(),
     };
     const walked = walk.run(options, async (slot, at) => {
-      const whole = await spilled.load(slot);
+      const left = room();
+      if (delivered && !hasRoom(left, slot)) {
+        full = true;
+        return at;
+      }
+      const whole = await spilled.load(slot, at, left);
       if (whole === undefined) return slot.last + 1;
       if (whole.unreadable !== undefined) this.#ports.observe({ kind: whole.unreadable, log: walk.log });
       const next = await this.#sink.take(whole, at);
@@ -170,6 +187,13 @@ class PartitionRead {
     readers.answered(this.#partition, slotsMax, slots, full);
     if (!delivered) await walk.advance();
     return { walk, delivered };
+  }
+
+  /** As many slots like these as there is room for. */
+  #limitAfter(slots: readonly Slot[]): number | undefined {
+    const room = this.#sink.room?.();
+    const wanted = room && slotsLike(slots, room);
+    return wanted === undefined ? undefined : withMargin(wanted);
   }
 
   #outOfRange(offset: number, bounds: PartitionBounds): number | undefined {

@@ -1,7 +1,8 @@
 import { Throttled, Unavailable } from '../domain/errors.ts';
-import { SETTLED_EVERY_OFFSETS } from '../domain/limits.ts';
+import { SETTLED_EVERY_OFFSETS, SLOTS_AT_FIRST } from '../domain/limits.ts';
 import type { PartitionId } from '../domain/topic.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
+import { withMargin } from './slots-to-read.ts';
 import type { HeadView, WalkPorts } from './walk.ts';
 
 /** Partitions that one container remembers at most. */
@@ -15,8 +16,8 @@ interface Memory {
   /** Offsets that consecutive reads of this container have proven to be settled. */
   provenFrom: number;
   provenTo: number;
-  /** Slots that filled the last answer, for a request of so many at most. */
-  filled?: { readonly slotsMax: number; readonly slots: number };
+  /** Slots that went into the last answer to a request of so many at most; `full`: there may be more. */
+  answered?: { readonly slotsMax: number; readonly slots: number; readonly full: boolean };
 }
 
 /**
@@ -33,21 +34,28 @@ export class ReaderMemory {
   }
 
   /**
-   * How many slots to ask a Query for. A slot holds one record or a thousand, and every KB that a Query reads costs: a
-   * little more than what filled the last answer will do. Too few costs one more Query.
+   * How many slots to ask a read's first Query for. A slot holds one record or a thousand, and every KB that a Query reads
+   * costs: a little more than what filled the last answer will do, and a few when nothing is known. Too few costs one
+   * more Query. All, when the last answer met the end: what came since is little, and wanted.
    */
   slotsToRead(partition: PartitionId, slotsMax: number): number {
-    const filled = this.#memories.get(keyOf(partition))?.filled;
-    if (filled?.slotsMax !== slotsMax) return slotsMax;
-    return Math.min(slotsMax, filled.slots + Math.ceil(filled.slots / 4) + 1);
+    const answered = this.#memories.get(keyOf(partition))?.answered;
+    if (answered === undefined) return Math.min(slotsMax, SLOTS_AT_FIRST);
+    return answered.full ? Math.min(slotsMax, withMargin(this.slotsWanted(partition, slotsMax))) : slotsMax;
+  }
+
+  /** How many slots fill an answer, going by the last one; infinite when that is not known. */
+  slotsWanted(partition: PartitionId, slotsMax: number): number {
+    const answered = this.#memories.get(keyOf(partition))?.answered;
+    if (answered === undefined || !answered.full) return Number.POSITIVE_INFINITY;
+    return Math.ceil((answered.slots * slotsMax) / answered.slotsMax);
   }
 
   /** So many slots went into an answer; `full`: it could take no more. */
   answered(partition: PartitionId, slotsMax: number, slots: number, full: boolean): void {
     const memory = this.#memories.get(keyOf(partition));
     if (memory === undefined || slots === 0) return;
-    if (full) memory.filled = { slotsMax, slots };
-    else delete memory.filled;
+    memory.answered = { slotsMax, slots, full };
   }
 
   /** A read has found every offset from `from` to `to` settled. */

@@ -1,7 +1,8 @@
-import { SWEEP_ITEMS_MAX, SWEEP_LEASE_MS } from '../domain/limits.ts';
+import { SWEEP_ITEMS_MAX, SWEEP_LEASE_MS, SWEEP_TURN_ITEMS } from '../domain/limits.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
 import { dueGroupPurges, type GroupPurgePorts } from './purge-groups.ts';
-import { duePurges, type MayGoOn, type PurgePorts } from './purge-topics.ts';
+import { duePurges, type PurgePorts } from './purge-topics.ts';
+import { type MayGoOn, takeTurns } from './take-turns.ts';
 
 export interface SweepPorts extends PurgePorts, GroupPurgePorts {
   readonly lease: {
@@ -21,17 +22,20 @@ export interface SweepPorts extends PurgePorts, GroupPurgePorts {
  * @returns what kept single tasks from being finished: the store's refusals, and bugs
  */
 export async function sweep(ports: SweepPorts, stopAt: number): Promise<unknown[]> {
-  const tasks = [...(await duePurges(ports)), ...(await dueGroupPurges(ports))];
-  if (tasks.length === 0) return [];
+  const { closings, purges: ofTopics } = await duePurges(ports);
+  const purges = [...ofTopics, ...(await dueGroupPurges(ports))];
+  if (closings.length === 0 && purges.length === 0) return [];
   const token = ports.newToken();
   const now = ports.clock.now();
   if (!(await ports.lease.take(token, now + SWEEP_LEASE_MS, now))) return [];
   const failures: unknown[] = [];
   const mayGoOn = allowance(ports, token, now + SWEEP_LEASE_MS, stopAt);
-  for (const task of tasks) {
+  // Few and quick, and until then appends may go on: none waits for a purge.
+  for (const close of closings) {
     if (!(await mayGoOn())) break;
-    await task(mayGoOn).catch((error: unknown) => failures.push(error));
+    await close(mayGoOn).catch((error: unknown) => failures.push(error));
   }
+  failures.push(...(await takeTurns(purges, mayGoOn, SWEEP_TURN_ITEMS)));
   await ports.lease.release(token).catch((error: unknown) => failures.push(error)); // it ends by itself
   return failures;
 }

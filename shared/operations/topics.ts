@@ -13,7 +13,7 @@ const TRIES_MAX = 8;
 export interface TopicPorts {
   readonly topics: TopicCache;
   readonly topicItems: {
-    announce(topic: Topic): Promise<void>;
+    announce(topic: Topic, isLate: () => boolean): Promise<void>;
     create(topic: Topic): Promise<boolean>;
     update(before: Topic, after: Topic): Promise<boolean>;
     markDeleted(topic: Topic, deletedAt: number): Promise<boolean>;
@@ -122,7 +122,9 @@ async function create(ports: TopicPorts, name: string, settings: TopicSettings):
     createdAt: ports.clock.now(),
     hiddenUntil: 0,
   };
-  await ports.topicItems.announce(topic).catch(storeFailed);
+  // The last attempt lands before anybody can take it for abandoned.
+  const isLate = () => ports.clock.now() - topic.createdAt > HEAD_DEADLINE_MS;
+  await ports.topicItems.announce(topic, isLate).catch(storeFailed);
   await createHeads(ports, partitionIds(topic.id, 0, topic.partitions), topic.createdAt);
   const made =
     (await ports.topicItems.create(topic).catch(storeFailed)) ||

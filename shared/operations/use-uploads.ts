@@ -7,6 +7,7 @@ import type { Batch, BatchUpload } from '../domain/record.ts';
 import type { Reservation, Slot } from '../domain/slot.ts';
 import type { PartitionId, Topic } from '../domain/topic.ts';
 import {
+  FORGOTTEN_PAYLOAD,
   isUploadId,
   type Payload,
   type Upload,
@@ -53,9 +54,9 @@ interface Judgement {
  * Looks at the uploads of a request before anything is reserved.
  *
  * @param isClaimed whether the request was made before, with its `Idempotency-Key`: then they were judged, and may be
- *   taken, already. Asked only when something is wrong with one.
+ *   taken, or forgotten, already. Asked only when something is wrong with one; refuses when it was another request.
  * @returns the payloads by upload id
- * @throws {UploadInvalid} naming every record at fault; {Throttled | Unavailable}
+ * @throws {UploadInvalid} naming every record at fault; {IdempotencyKeyReused | Throttled | Unavailable}
  */
 export async function judgeUploads(
   ports: UploadPorts,
@@ -69,9 +70,8 @@ export async function judgeUploads(
 
   const judged = await actOnAll(references, (reference) => judge(ports, topic, reference));
   const faulty = judged.filter(({ reason, waitMs }) => reason !== undefined || waitMs !== undefined);
-  const known = judged.flatMap(({ upload }) => upload ?? []);
-  if (faulty.length > 0 && (known.length < judged.length || !(await isClaimed()))) refuse(faulty);
-  return new Map(known.map((upload) => [upload.uploadId, upload]));
+  if (faulty.length > 0 && !(await isClaimed())) refuse(faulty);
+  return new Map(references.map(({ uploadId }, i) => [uploadId, judged[i]!.upload ?? FORGOTTEN_PAYLOAD]));
 }
 
 function refuse(faulty: readonly Judgement[]): never {

@@ -47,6 +47,8 @@ export interface WalkOptions {
   readonly stopAtExpired?: boolean;
   /** Told of the slots that a Query found, before the first of them is visited. */
   onPage?(slots: readonly Slot[]): void;
+  /** How many slots the next Query is asked for after one that brought these; absent or undefined: twice as many. */
+  limitAfter?(slots: readonly Slot[]): number | undefined;
   /** Whether the head is read, and the tail settled by it, where no slot follows: when this says so. */
   needsTail?(): boolean;
   /** Whether the visitor takes no more: then no Query is made to find more. */
@@ -115,11 +117,14 @@ export class Walk {
       if (round > 0 && this.#ports.clock.now() >= options.deadline) return;
       const headIsOlder = this.head !== undefined;
       const page = await this.#ports.log.read(this.#partition, this.position, { ...options, limit });
-      // It brought less than was expected of it: the more such pages, the larger the next.
-      if (page.more) limit = Math.min(limit * 2, SLOTS_PER_QUERY_MAX);
       options.onPage?.(page.slots);
       const step = await this.#takePage(page.slots, options, visit);
       if (step === 'stop' || options.isFull?.()) return;
+      // It brought less than was expected of it: the more such pages, the larger the next, whatever is expected of that.
+      if (page.more) {
+        const wanted = options.limitAfter?.(page.slots) ?? limit * 2;
+        limit = Math.min(Math.max(wanted, 2 ** (round + 1)), SLOTS_PER_QUERY_MAX);
+      }
       if (step === 'again' || page.more) continue;
       // Nothing more is stored. Whether something is reserved only the head tells.
       if (options.needsTail?.() === false) return;

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { type AttributeValue, GetItemCommand, PutItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
+import { GetItemCommand, PutItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import type { Claim } from '../domain/claim.ts';
 import { decodeClaim, encodeClaim } from './claim-layout.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
 import { claimKey, KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
-
-type Item = Record<string, AttributeValue>;
+import { type Item, itemKey } from './state-items.ts';
 
 /** What `Idempotency-Key`s stand for, in the State table: one item per topic id and key. */
 export class Claims {
@@ -19,7 +18,7 @@ export class Claims {
 
   /** Reads a live claim, strongly consistent. @param now epoch ms @throws {Throttled | Unavailable} */
   async read(topicId: string, key: string, now: number): Promise<Claim | undefined> {
-    const command = new GetItemCommand({ TableName: this.#table, Key: itemKey(topicId, key), ConsistentRead: true });
+    const command = new GetItemCommand({ TableName: this.#table, Key: keyOf(topicId, key), ConsistentRead: true });
     const { Item } = await readOutcome(this.#dynamodb.send(command));
     const claim = Item === undefined ? undefined : toClaim(Item);
     return claim !== undefined && isLive(claim, now) ? claim : undefined;
@@ -37,7 +36,7 @@ export class Claims {
     const command = new PutItemCommand({
       TableName: this.#table,
       Item: {
-        ...itemKey(topicId, key),
+        ...keyOf(topicId, key),
         v: { N: LAYOUT_VERSION },
         claim: { B: bytes },
         expiresAt: { N: String(claim.expiresAt) },
@@ -66,7 +65,7 @@ export class Claims {
     const bytes = encodeClaim(to);
     const command = new UpdateItemCommand({
       TableName: this.#table,
-      Key: itemKey(topicId, key),
+      Key: keyOf(topicId, key),
       UpdateExpression: 'SET claim = :to, expiresAt = :until',
       ConditionExpression: `${KNOWN_LAYOUT} AND claim = :from AND expiresAt = :expiresAt`,
       ExpressionAttributeValues: {
@@ -94,9 +93,8 @@ function isLive(claim: Claim, now: number): boolean {
 }
 
 /** The key is the caller's text: only its digest enters the item's key. */
-function itemKey(topicId: string, key: string): Item {
-  const { pk, sk } = claimKey(topicId, createHash('sha256').update(key).digest('base64url'));
-  return { pk: { S: pk }, sk: { S: sk } };
+function keyOf(topicId: string, key: string): Item {
+  return itemKey(claimKey(topicId, createHash('sha256').update(key).digest('base64url')));
 }
 
 function bytesOf(item: Item): Uint8Array {

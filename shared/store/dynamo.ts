@@ -1,5 +1,11 @@
 import type { AttributeValue, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { Throttled, Unavailable } from '../domain/errors.ts';
+import {
+  FILL_DEADLINE_MS,
+  HASTY_ATTEMPT_TIMEOUT_MS,
+  HASTY_ATTEMPTS,
+  STORE_ATTEMPT_TIMEOUT_MS,
+} from '../domain/limits.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
 import { refuseUnknownLayout } from './keys.ts';
 
@@ -50,6 +56,7 @@ type Next = (args: any) => Promise<any>;
  */
 export class WriteAttempts {
   #unanswered = 0;
+  #sent = 0;
 
   constructor(command: Attempted, isLate: () => boolean = () => false) {
     const middleware =
@@ -57,6 +64,7 @@ export class WriteAttempts {
       async (args) => {
         if (isLate()) throw new TooLate('the deadline of this write has passed');
         this.#unanswered += 1;
+        this.#sent += 1;
         try {
           const answer = await next(args);
           this.#unanswered -= 1;
@@ -72,6 +80,21 @@ export class WriteAttempts {
       toMiddleware: 'httpSigningMiddleware',
       override: true,
     });
+  }
+
+  /**
+   * What `send` is to be called with for a write that is late `deadlineMs` after it began: where that is soon, the first
+   * attempts are given up early enough for another one. The last has the usual time: late or not, its answer counts.
+   */
+  within(deadlineMs: number): { readonly requestTimeout?: number } {
+    if (deadlineMs > FILL_DEADLINE_MS) return {};
+    const isHasty = () => this.#sent <= HASTY_ATTEMPTS;
+    return {
+      // The SDK's request handler asks anew for each attempt.
+      get requestTimeout() {
+        return isHasty() ? HASTY_ATTEMPT_TIMEOUT_MS : STORE_ATTEMPT_TIMEOUT_MS;
+      },
+    };
   }
 
   /** A transaction was cancelled by nothing but load: no part of it was written. */

@@ -1,15 +1,8 @@
-import {
-  type AttributeValue,
-  DeleteItemCommand,
-  QueryCommand,
-  UpdateItemCommand,
-  type UpdateItemCommandInput,
-} from '@aws-sdk/client-dynamodb';
+import { DeleteItemCommand, UpdateItemCommand, type UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
 import type { Leftover, Page } from '../domain/topic.ts';
-import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
-import { KNOWN_LAYOUT, KNOWN_VERSION, LEFTOVERS, leftoverKey, refuseUnknownLayout } from './keys.ts';
-
-type Item = Record<string, AttributeValue>;
+import { type DynamoDB, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, LEFTOVERS, leftoverKey, refuseUnknownLayout } from './keys.ts';
+import { type Item, itemKey, listItems } from './state-items.ts';
 
 /** Incarnations without a topic, in the State table, as whoever removes them sees them. `Topics` makes these items. */
 export class Leftovers {
@@ -27,15 +20,7 @@ export class Leftovers {
    * @throws {Throttled | Unavailable}
    */
   async list(after?: string): Promise<Page<Leftover>> {
-    const command = new QueryCommand({
-      TableName: this.#table,
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': { S: LEFTOVERS } },
-      ...(after === undefined ? {} : { ExclusiveStartKey: key(after) }),
-    });
-    const { Items, LastEvaluatedKey } = await readOutcome(this.#dynamodb.send(command));
-    const next = LastEvaluatedKey?.sk?.S;
-    return { items: (Items ?? []).map(toLeftover), ...(next === undefined ? {} : { next }) };
+    return listItems(this.#dynamodb, this.#table, { pk: LEFTOVERS, after, mayBeStale: true, read: readLeftover });
   }
 
   /**
@@ -51,6 +36,14 @@ export class Leftovers {
     });
   }
 
+  /** Forgets the announcement of an incarnation that has been made. @throws {WriteFailed} */
+  async withdraw(topicId: string): Promise<void> {
+    await this.#remove(
+      topicId,
+      `${KNOWN_LAYOUT} AND attribute_not_exists(abandoned) AND attribute_not_exists(deleted)`,
+    );
+  }
+
   /** Notes that every head of a leftover has been closed, unless that was noted before. @throws {WriteFailed} */
   async markClosed(topicId: string, closedAt: number): Promise<void> {
     await this.#update(topicId, {
@@ -62,10 +55,14 @@ export class Leftovers {
 
   /** Forgets a leftover of which nothing is left. @throws {WriteFailed} */
   async remove(topicId: string): Promise<void> {
+    await this.#remove(topicId, KNOWN_LAYOUT);
+  }
+
+  async #remove(topicId: string, condition: string): Promise<void> {
     const command = new DeleteItemCommand({
       TableName: this.#table,
-      Key: key(topicId),
-      ConditionExpression: KNOWN_LAYOUT,
+      Key: itemKey(leftoverKey(topicId)),
+      ConditionExpression: condition,
       ExpressionAttributeValues: KNOWN_VERSION,
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
@@ -75,7 +72,7 @@ export class Leftovers {
   async #update(topicId: string, change: Partial<UpdateItemCommandInput>): Promise<boolean> {
     const command = new UpdateItemCommand({
       TableName: this.#table,
-      Key: key(topicId),
+      Key: itemKey(leftoverKey(topicId)),
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       ...change,
     });
@@ -83,12 +80,20 @@ export class Leftovers {
   }
 }
 
-function key(topicId: string): Item {
-  const { pk, sk } = leftoverKey(topicId);
-  return { pk: { S: pk }, sk: { S: sk } };
+/** The item of an incarnation that is announced, or was deleted. */
+export function leftoverItem({ id, name, partitions, at, state }: Omit<Leftover, 'closedAt'>): Item {
+  return {
+    ...itemKey(leftoverKey(id)),
+    v: { N: LAYOUT_VERSION },
+    name: { S: name },
+    partitions: { N: String(partitions) },
+    at: { N: String(at) },
+    ...(state !== 'announced' && { [state]: { BOOL: true } }),
+  };
 }
 
-function toLeftover(item: Item): Leftover {
+/** @throws {UnknownLayout} */
+export function readLeftover(item: Item): Leftover {
   refuseUnknownLayout(item);
   return {
     name: item.name!.S!,

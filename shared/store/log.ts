@@ -2,7 +2,7 @@ import { type AttributeValue, GetItemCommand, PutItemCommand, QueryCommand } fro
 import type { VoidOrder } from '../domain/gap.ts';
 import { VOID_LIFE_MS_MIN } from '../domain/limits.ts';
 import type { Batch } from '../domain/record.ts';
-import type { Reservation, Slot, Spilled } from '../domain/slot.ts';
+import { fillDeadlineOf, type Reservation, type Slot, type Spilled } from '../domain/slot.ts';
 import type { PartitionId } from '../domain/topic.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
 import { intentKey, LAYOUT_VERSION, logKey } from './keys.ts';
@@ -62,6 +62,7 @@ export class Log {
         ...(expiresAt === 0 ? {} : { expiresAt: { N: String(expiresAt) } }),
       },
       isLate,
+      fillDeadlineOf(reservation),
     );
     return found?.kind === 'batch' && found.append === id ? undefined : found;
   }
@@ -155,7 +156,7 @@ export class Log {
     return { log: { S: logKey(partition) }, last: { N: String(last) } };
   }
 
-  async #putIfAbsent(item: Item, isLate?: () => boolean): Promise<Slot | undefined> {
+  async #putIfAbsent(item: Item, isLate?: () => boolean, deadlineMs?: number): Promise<Slot | undefined> {
     const command = new PutItemCommand({
       TableName: this.#table,
       Item: item,
@@ -165,7 +166,7 @@ export class Log {
     });
     const attempts = new WriteAttempts(command, isLate);
     try {
-      await attempts.outcome(this.#dynamodb.send(command));
+      await attempts.outcome(this.#dynamodb.send(command, deadlineMs === undefined ? {} : attempts.within(deadlineMs)));
       return undefined;
     } catch (error) {
       if (!isConditionFailed(error)) throw error;

@@ -1,16 +1,11 @@
-import {
-  type AttributeValue,
-  DeleteItemCommand,
-  GetItemCommand,
-  PutItemCommand,
-  UpdateItemCommand,
-} from '@aws-sdk/client-dynamodb';
+import { DeleteItemCommand, GetItemCommand, PutItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import { REGISTER_LENGTH } from '../domain/limits.ts';
-import type { Reservation, Reserved } from '../domain/slot.ts';
+import { fillDeadlineOf, type Reservation, type Reserved } from '../domain/slot.ts';
 import type { PartitionId } from '../domain/topic.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
 import { headKey, KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
 import { decodeRegisterEntry, encodeRegisterEntry, NO_RESERVATION } from './reservation-layout.ts';
+import { type Item, itemKey } from './state-items.ts';
 
 /** A partition's reservation counter, as read. */
 export interface Head {
@@ -59,7 +54,7 @@ export class PartitionHeads {
   ): Promise<Reservation | undefined> {
     const command = new UpdateItemCommand({
       TableName: this.#table,
-      Key: key(partition),
+      Key: itemKey(headKey(partition)),
       UpdateExpression: RESERVE,
       ConditionExpression: MAY_RESERVE,
       ExpressionAttributeNames: { '#next': 'next' },
@@ -73,7 +68,9 @@ export class PartitionHeads {
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     try {
-      const { Attributes } = await new WriteAttempts(command, isLate).outcome(this.#dynamodb.send(command));
+      const attempts = new WriteAttempts(command, isLate);
+      const sent = this.#dynamodb.send(command, attempts.within(fillDeadlineOf(reserved)));
+      const { Attributes } = await attempts.outcome(sent);
       const base = numberOf(Attributes!, 'next');
       return { id, ...reserved, base, last: base + reserved.count - 1, previous: registerOf(Attributes!) };
     } catch (error) {
@@ -87,7 +84,11 @@ export class PartitionHeads {
    * @param strong else as some replica has it: half a read unit
    */
   async read(partition: PartitionId, strong = true): Promise<Head | undefined> {
-    const command = new GetItemCommand({ TableName: this.#table, Key: key(partition), ConsistentRead: strong });
+    const command = new GetItemCommand({
+      TableName: this.#table,
+      Key: itemKey(headKey(partition)),
+      ConsistentRead: strong,
+    });
     const { Item } = await readOutcome(this.#dynamodb.send(command));
     if (Item === undefined) return undefined;
     refuseUnknownLayout(Item);
@@ -111,7 +112,14 @@ export class PartitionHeads {
     const register = Object.fromEntries(REGISTER.map((name) => [name, { B: NO_RESERVATION }]));
     const command = new PutItemCommand({
       TableName: this.#table,
-      Item: { ...key(partition), v: { N: LAYOUT_VERSION }, next: zero, logStart: zero, settled: zero, ...register },
+      Item: {
+        ...itemKey(headKey(partition)),
+        v: { N: LAYOUT_VERSION },
+        next: zero,
+        logStart: zero,
+        settled: zero,
+        ...register,
+      },
       ConditionExpression: 'attribute_not_exists(pk)',
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
@@ -122,7 +130,7 @@ export class PartitionHeads {
   async close(partition: PartitionId): Promise<void> {
     const command = new UpdateItemCommand({
       TableName: this.#table,
-      Key: key(partition),
+      Key: itemKey(headKey(partition)),
       UpdateExpression: 'SET closed = :true',
       ConditionExpression: KNOWN_LAYOUT,
       ExpressionAttributeValues: { ':true': { BOOL: true }, ...KNOWN_VERSION },
@@ -135,7 +143,7 @@ export class PartitionHeads {
   async remove(partition: PartitionId): Promise<void> {
     const command = new DeleteItemCommand({
       TableName: this.#table,
-      Key: key(partition),
+      Key: itemKey(headKey(partition)),
       ConditionExpression: KNOWN_LAYOUT,
       ExpressionAttributeValues: KNOWN_VERSION,
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
@@ -152,7 +160,7 @@ export class PartitionHeads {
   async markPurged(partition: PartitionId, below: number | 'all'): Promise<void> {
     const command = new UpdateItemCommand({
       TableName: this.#table,
-      Key: key(partition),
+      Key: itemKey(headKey(partition)),
       UpdateExpression: `SET logStart = ${below === 'all' ? '#next' : ':below'}`,
       ConditionExpression: `${KNOWN_LAYOUT} AND attribute_exists(closed) AND logStart < ${below === 'all' ? '#next' : ':below'}`,
       ...(below === 'all' ? { ExpressionAttributeNames: { '#next': 'next' } } : {}),
@@ -177,7 +185,7 @@ export class PartitionHeads {
     const startGrows = proven.logStart === undefined ? '' : ' AND logStart <= :start';
     const command = new UpdateItemCommand({
       TableName: this.#table,
-      Key: key(partition),
+      Key: itemKey(headKey(partition)),
       UpdateExpression: `SET settled = :to${setStart}`,
       ConditionExpression: `${KNOWN_LAYOUT} AND settled BETWEEN :from AND :to${startGrows}`,
       ExpressionAttributeValues: {
@@ -192,22 +200,17 @@ export class PartitionHeads {
   }
 }
 
-function key(partition: PartitionId): Record<string, AttributeValue> {
-  const { pk, sk } = headKey(partition);
-  return { pk: { S: pk }, sk: { S: sk } };
-}
-
-function numberOf(item: Record<string, AttributeValue>, name: string): number {
+function numberOf(item: Item, name: string): number {
   return Number(item[name]!.N);
 }
 
-function registerOf(item: Record<string, AttributeValue>): Reserved[] {
+function registerOf(item: Item): Reserved[] {
   const entries = REGISTER.map((name) => decodeRegisterEntry(item[name]!.B!));
   return entries.filter((entry) => entry !== undefined).map(({ id: _, ...reserved }) => reserved);
 }
 
 /** A retry met what its own first attempt had written: the register holds the id, and after it what came before. */
-function ownReservation(item: Record<string, AttributeValue>, id: string): Reservation | undefined {
+function ownReservation(item: Item, id: string): Reservation | undefined {
   refuseUnknownLayout(item);
   let last = numberOf(item, 'next') - 1;
   for (const [i, name] of REGISTER.entries()) {

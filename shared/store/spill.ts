@@ -60,9 +60,10 @@ export class Spill {
     );
     try {
       const { Body } = await readOutcome(this.#s3.send(command));
-      const bytes = await readOutcome(Body!.transformToByteArray());
+      const bytes = await readOutcome(collect(Body as unknown as AsyncIterable<Uint8Array>, expected.size));
+      if (bytes === undefined) return 'payload_corrupt';
       const sha256 = createHash('sha256').update(bytes).digest('hex');
-      return bytes.length === expected.size && sha256 === expected.sha256 ? bytes : 'payload_corrupt';
+      return sha256 === expected.sha256 ? bytes : 'payload_corrupt';
     } catch (error) {
       if (error instanceof NoSuchKey) return 'payload_missing';
       throw error;
@@ -86,4 +87,20 @@ export class Spill {
     const failed = new Set((Errors ?? []).map(({ Key }) => Key));
     return slots.filter((_, i) => failed.has(keys[i]));
   }
+}
+
+/**
+ * All bytes of an object that should have so many. The SDK's own collector copies them twice, and they are held until the
+ * connection has another answer.
+ * @returns undefined when there are more or fewer
+ */
+async function collect(body: AsyncIterable<Uint8Array>, size: number): Promise<Uint8Array | undefined> {
+  const bytes = Buffer.allocUnsafe(size);
+  let at = 0;
+  for await (const chunk of body) {
+    if (at + chunk.length > size) return undefined;
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return at === size ? bytes : undefined;
 }

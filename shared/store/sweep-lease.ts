@@ -1,8 +1,9 @@
-import { type AttributeValue, DeleteItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
+import { DeleteItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import { type DynamoDB, WriteAttempts, whetherWritten } from './dynamo.ts';
 import { KNOWN_LAYOUT, KNOWN_VERSION, SWEEP_LEASE } from './keys.ts';
+import { type Item, itemKey } from './state-items.ts';
 
-const KEY: Record<string, AttributeValue> = { pk: { S: SWEEP_LEASE.pk }, sk: { S: SWEEP_LEASE.sk } };
+const KEY = itemKey(SWEEP_LEASE);
 const NAMES = { '#token': 'token', '#until': 'until' };
 const MINE = `${KNOWN_LAYOUT} AND #token = :token`;
 
@@ -46,12 +47,7 @@ export class SweepLease {
     await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
-  async #set(
-    token: string,
-    until: number,
-    condition: string,
-    values: Record<string, AttributeValue> = {},
-  ): Promise<boolean> {
+  async #set(token: string, until: number, condition: string, values: Item = {}): Promise<boolean> {
     const command = new UpdateItemCommand({
       TableName: this.#table,
       Key: KEY,

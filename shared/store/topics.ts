@@ -1,8 +1,6 @@
 import {
-  type AttributeValue,
   GetItemCommand,
   PutItemCommand,
-  QueryCommand,
   TransactionCanceledException,
   TransactWriteItemsCommand,
   UpdateItemCommand,
@@ -16,12 +14,11 @@ import {
   LEFTOVERS,
   leftoverKey,
   refuseUnknownLayout,
-  type StateKey,
   TOPICS,
   topicKey,
 } from './keys.ts';
-
-type Item = Record<string, AttributeValue>;
+import { leftoverItem, readLeftover } from './leftovers.ts';
+import { type Item, itemKey, listItems } from './state-items.ts';
 
 /** The topic items in the State table: a topic is what its item says. */
 export class Topics {
@@ -35,33 +32,34 @@ export class Topics {
 
   /** Reads a topic, strongly consistent. @throws {Throttled | Unavailable} */
   async read(name: string): Promise<Topic | undefined> {
-    const command = new GetItemCommand({ TableName: this.#table, Key: key(topicKey(name)), ConsistentRead: true });
+    const command = new GetItemCommand({ TableName: this.#table, Key: itemKey(topicKey(name)), ConsistentRead: true });
     const { Item } = await readOutcome(this.#dynamodb.send(command));
     return Item === undefined ? undefined : toTopic(Item);
   }
 
   /**
    * Notes an incarnation that is about to be made: if its maker dies before `create`, whoever removes leftovers finds
-   * its heads by this. @throws {WriteFailed}
+   * its heads by this. An attempt that lands late may bring the note back after the topic was made.
+   *
+   * @param isLate asked before every attempt; once true, no more is sent
+   * @throws {WriteFailed}
    */
-  async announce(topic: Topic): Promise<void> {
+  async announce(topic: Topic, isLate: () => boolean = () => false): Promise<void> {
     const command = new PutItemCommand({
       TableName: this.#table,
-      Item: {
-        ...key(leftoverKey(topic.id)),
-        v: { N: LAYOUT_VERSION },
-        name: { S: topic.name },
-        partitions: { N: String(topic.partitions) },
-        at: { N: String(topic.createdAt) },
-      },
+      Item: leftoverItem({ ...topic, at: topic.createdAt, state: 'announced' }),
+      // What is there, if it is not this note, was put after it: the topic has been deleted meanwhile.
+      ConditionExpression: 'attribute_not_exists(pk)',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+    await whetherWritten(new WriteAttempts(command, isLate).outcome(this.#dynamodb.send(command)));
   }
 
   /**
    * Makes the announced topic, whose heads stand.
    *
-   * @returns false when the name is taken, or the announcement has been taken for abandoned. @throws {WriteFailed}
+   * @returns false when the name is taken, or the announcement has been taken for abandoned, or the topic has been made
+   *   and deleted since. @throws {WriteFailed}
    */
   async create(topic: Topic): Promise<boolean> {
     const command = new TransactWriteItemsCommand({
@@ -76,8 +74,8 @@ export class Topics {
         {
           Delete: {
             TableName: this.#table,
-            Key: key(leftoverKey(topic.id)),
-            ConditionExpression: `${KNOWN_LAYOUT} AND attribute_not_exists(abandoned)`,
+            Key: itemKey(leftoverKey(topic.id)),
+            ConditionExpression: `${KNOWN_LAYOUT} AND attribute_not_exists(abandoned) AND attribute_not_exists(deleted)`,
             ExpressionAttributeValues: KNOWN_VERSION,
           },
         },
@@ -92,7 +90,7 @@ export class Topics {
     const same = sameTopic(before);
     const command = new UpdateItemCommand({
       TableName: this.#table,
-      Key: key(topicKey(before.name)),
+      Key: itemKey(topicKey(before.name)),
       UpdateExpression: `SET #partitions = :partitions, retentionMs = :retention, hiddenUntil = :hidden${growing}`,
       ConditionExpression: `${same.ConditionExpression} AND retentionMs = :oldRetention AND hiddenUntil = :oldHidden`,
       ExpressionAttributeNames: same.ExpressionAttributeNames,
@@ -118,18 +116,11 @@ export class Topics {
   async markDeleted(topic: Topic, deletedAt: number): Promise<boolean> {
     const command = new TransactWriteItemsCommand({
       TransactItems: [
-        { Delete: { TableName: this.#table, Key: key(topicKey(topic.name)), ...sameTopic(topic) } },
+        { Delete: { TableName: this.#table, Key: itemKey(topicKey(topic.name)), ...sameTopic(topic) } },
         {
           Put: {
             TableName: this.#table,
-            Item: {
-              ...key(leftoverKey(topic.id)),
-              v: { N: LAYOUT_VERSION },
-              name: { S: topic.name },
-              partitions: { N: String(headsOf(topic)) },
-              at: { N: String(deletedAt) },
-              deleted: { BOOL: true },
-            },
+            Item: leftoverItem({ ...topic, partitions: headsOf(topic), at: deletedAt, state: 'deleted' }),
           },
         },
       ],
@@ -139,33 +130,17 @@ export class Topics {
 
   /** Live topics by name. @throws {Throttled | Unavailable} */
   async list(limit: number, after?: string): Promise<Page<Topic>> {
-    return this.#list(TOPICS, limit, after, toTopic);
+    return listItems(this.#dynamodb, this.#table, { pk: TOPICS, limit, after, read: toTopic });
   }
 
   /** Incarnations that are being removed, by id. @throws {Throttled | Unavailable} */
   async listDeleted(limit: number, after?: string): Promise<Page<DeletedTopic>> {
-    return this.#list(LEFTOVERS, limit, after, toDeletedTopic, `deleted = :true OR NOT ${KNOWN_LAYOUT}`);
-  }
-
-  async #list<T>(
-    pk: string,
-    limit: number,
-    after: string | undefined,
-    read: (item: Item) => T,
-    filter?: string,
-  ): Promise<Page<T>> {
-    const command = new QueryCommand({
-      TableName: this.#table,
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': { S: pk }, ...(filter ? { ':true': { BOOL: true }, ...KNOWN_VERSION } : {}) },
-      ...(filter ? { FilterExpression: filter } : {}),
-      ...(after === undefined ? {} : { ExclusiveStartKey: key({ pk, sk: after }) }),
-      ConsistentRead: true,
-      Limit: limit,
-    });
-    const { Items, LastEvaluatedKey } = await readOutcome(this.#dynamodb.send(command));
-    const next = LastEvaluatedKey?.sk?.S;
-    return { items: (Items ?? []).map(read), ...(next === undefined ? {} : { next }) };
+    // What is not understood is refused, whatever the filter would make of it.
+    const filter = {
+      expression: `deleted = :true OR NOT ${KNOWN_LAYOUT}`,
+      values: { ':true': { BOOL: true }, ...KNOWN_VERSION },
+    };
+    return listItems(this.#dynamodb, this.#table, { pk: LEFTOVERS, limit, after, filter, read: toDeletedTopic });
   }
 
   async #transact(command: TransactWriteItemsCommand): Promise<boolean> {
@@ -188,10 +163,6 @@ const PASSING: ReadonlySet<string> = new Set([
   'ProvisionedThroughputExceeded',
 ]);
 
-function key({ pk, sk }: StateKey): Item {
-  return { pk: { S: pk }, sk: { S: sk } };
-}
-
 /** The condition that a topic is this incarnation, with these partitions and no other heads. */
 function sameTopic({ id, partitions, growingTo }: Topic) {
   const growing = growingTo === undefined ? 'attribute_not_exists(growingTo)' : 'growingTo = :oldGrowing';
@@ -209,7 +180,7 @@ function sameTopic({ id, partitions, growingTo }: Topic) {
 
 function toItem(topic: Topic): Item {
   return {
-    ...key(topicKey(topic.name)),
+    ...itemKey(topicKey(topic.name)),
     v: { N: LAYOUT_VERSION },
     id: { S: topic.id },
     partitions: { N: String(topic.partitions) },
@@ -233,11 +204,6 @@ function toTopic(item: Item): Topic {
 }
 
 function toDeletedTopic(item: Item): DeletedTopic {
-  refuseUnknownLayout(item);
-  return {
-    name: item.name!.S!,
-    id: item.sk!.S!,
-    partitions: Number(item.partitions!.N),
-    deletedAt: Number(item.at!.N),
-  };
+  const { name, id, partitions, at } = readLeftover(item);
+  return { name, id, partitions, deletedAt: at };
 }

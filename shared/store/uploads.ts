@@ -1,15 +1,13 @@
 import {
-  type AttributeValue,
   BatchWriteItemCommand,
   DeleteItemCommand,
   GetItemCommand,
   PutItemCommand,
-  QueryCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import type { Page } from '../domain/topic.ts';
 import type { Upload, UploadId, UploadUse } from '../domain/upload.ts';
-import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
+import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
 import {
   KNOWN_LAYOUT,
   KNOWN_VERSION,
@@ -19,8 +17,7 @@ import {
   uploadLogKey,
   uploadsKey,
 } from './keys.ts';
-
-type Item = Record<string, AttributeValue>;
+import { type Item, itemKey, listItems } from './state-items.ts';
 
 /**
  * Uploads: what was announced and what became of it, in the State table; and for each a watch in the Log table, whose
@@ -65,26 +62,31 @@ export class Uploads {
     return uploads.filter((upload) => left.has(uploadLogKey(upload)));
   }
 
-  /** Notes a new upload, which nobody has taken: one write unit. @throws {WriteFailed} */
+  /**
+   * Notes a new upload, which nobody has taken: one write unit. An attempt that lands late changes nothing: by then it may
+   * have been taken. @throws {WriteFailed}
+   */
   async create(upload: Omit<Upload, 'use'>): Promise<void> {
     const command = new PutItemCommand({
       TableName: this.#tables.stateTable,
       Item: {
-        ...stateKey(upload),
+        ...itemKey(uploadKey(upload)),
         v: { N: LAYOUT_VERSION },
         size: { N: String(upload.size) },
         sha256: { B: Buffer.from(upload.sha256, 'hex') },
         usableUntil: { N: String(upload.expiresAt) },
       },
+      ConditionExpression: 'attribute_not_exists(pk)',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+    await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
   /** Reads an upload, strongly consistent. @throws {Throttled | Unavailable} */
   async find(upload: UploadId): Promise<Upload | undefined> {
     const command = new GetItemCommand({
       TableName: this.#tables.stateTable,
-      Key: stateKey(upload),
+      Key: itemKey(uploadKey(upload)),
       ConsistentRead: true,
     });
     const { Item } = await readOutcome(this.#dynamodb.send(command));
@@ -93,19 +95,8 @@ export class Uploads {
 
   /** Lists a topic's uploads, strongly consistent. @throws {Throttled | Unavailable} */
   async list(topicId: string, after?: string): Promise<Page<Upload>> {
-    const command = new QueryCommand({
-      TableName: this.#tables.stateTable,
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': { S: uploadsKey(topicId) } },
-      ConsistentRead: true,
-      ...(after === undefined ? {} : { ExclusiveStartKey: stateKey({ topicId, uploadId: after }) }),
-    });
-    const { Items, LastEvaluatedKey } = await readOutcome(this.#dynamodb.send(command));
-    const next = LastEvaluatedKey?.sk?.S;
-    return {
-      items: (Items ?? []).map((item) => toUpload(topicId, item)),
-      ...(next === undefined ? {} : { next }),
-    };
+    const read = (item: Item) => toUpload(topicId, item);
+    return listItems(this.#dynamodb, this.#tables.stateTable, { pk: uploadsKey(topicId), after, read });
   }
 
   /**
@@ -124,7 +115,7 @@ export class Uploads {
   ): Promise<UploadUse | 'gone' | undefined> {
     const command = new UpdateItemCommand({
       TableName: this.#tables.stateTable,
-      Key: stateKey(upload),
+      Key: itemKey(uploadKey(upload)),
       UpdateExpression: 'SET usedBy = :use, usedAt = :at, usedCount = :count',
       // Its own use: an attempt whose answer was lost.
       ConditionExpression: `${KNOWN_LAYOUT} AND (attribute_not_exists(usedBy) OR usedBy IN (:use, :from))`,
@@ -155,7 +146,7 @@ export class Uploads {
     const isJudged = `attribute_not_exists(usedBy)${use === undefined ? '' : ' OR usedBy = :use'}`;
     const command = new DeleteItemCommand({
       TableName: this.#tables.stateTable,
-      Key: stateKey(upload),
+      Key: itemKey(uploadKey(upload)),
       ConditionExpression: `attribute_not_exists(pk) OR (${KNOWN_LAYOUT} AND (${isJudged}))`,
       ExpressionAttributeValues: { ...(use === undefined ? {} : { ':use': { S: nameOf(use) } }), ...KNOWN_VERSION },
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
@@ -191,11 +182,6 @@ function toUpload(topicId: string, item: Item): Upload {
 function toUse(item: Item): UploadUse {
   const [partition, last] = item.usedBy!.S!.split('/').map(Number);
   return { partition: partition!, last: last!, count: Number(item.usedCount!.N), at: Number(item.usedAt!.N) };
-}
-
-function stateKey(upload: UploadId): Item {
-  const { pk, sk } = uploadKey(upload);
-  return { pk: { S: pk }, sk: { S: sk } };
 }
 
 function watchKey(upload: UploadId): Item {

@@ -1,3 +1,4 @@
+import type { Room } from '../domain/room.ts';
 import type { BatchSlot } from '../domain/slot.ts';
 import type { UploadId } from '../domain/upload.ts';
 import type { FetchRequest } from './fetch-request.ts';
@@ -26,6 +27,8 @@ export interface FetchAnswer {
   take(slot: BatchSlot, from: number, urls?: ReadonlyMap<number, string>): number;
   /** Whether it has as many records as are asked for; that the next one is too large it finds out when it sees it. */
   isFull(): boolean;
+  /** What it can still take: what is worth fetching ahead. */
+  room(): Room;
   finish(findings: FetchFindings): ApiAnswer;
 }
 

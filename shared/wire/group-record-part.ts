@@ -1,13 +1,14 @@
 import { INFLATED_BATCH_BYTES_MAX } from '../domain/limits.ts';
+import type { Room as StoredRoom } from '../domain/room.ts';
 import { type BatchSlot, baseOf } from '../domain/slot.ts';
 import type { UploadId } from '../domain/upload.ts';
-import { ANSWER_BODY_BYTES_MAX, ESCAPED_BODY_BYTES_MAX } from './http-answer.ts';
+import { DEFLATE_FACTOR_MAX } from './gunzip.ts';
+import { ANSWER_BODY_BYTES_MAX, ESCAPED_BODY_BYTES_MAX, escapedBytes } from './http-answer.ts';
 import { LINK_BYTES_MIN, leastBytes, linksOf, RECORD_ROOM_BYTES } from './json-fetch-answer.ts';
 import { JsonWriter } from './json-writer.ts';
 import { PayloadCorrupt } from './payload-corrupt.ts';
 import { RecordJson, type ValueForm } from './record-json.ts';
-import { DEFLATE_FACTOR_MAX, openBatch, type RecordSpans } from './record-spans.ts';
-import { textOf } from './utf8.ts';
+import { openBatch, type RecordSpans } from './record-spans.ts';
 
 /** How much may be taken in all. */
 export interface Room {
@@ -47,6 +48,8 @@ export class RecordPart {
   #room: Room;
   #orFirst = false;
   #count = 0;
+  /** Bytes of the stored batches that it took from. */
+  #stored = 0;
 
   constructor(of: { topic: string; partition: number }, room: Room, values: ValueForm, shared: SharedRoom) {
     this.topic = of.topic;
@@ -82,6 +85,16 @@ export class RecordPart {
   isFull(): boolean {
     const { inflated, count } = this.#shared;
     return this.#count >= this.#room.records || (count > 0 && inflated >= INFLATED_BATCH_BYTES_MAX);
+  }
+
+  /** Bytes by how much became of those before; at first, no fewer than are stored. */
+  room(): StoredRoom {
+    const perByte = this.#stored > 0 && this.bytes > this.#stored ? this.#stored / this.bytes : 1;
+    return {
+      records: this.#room.records - this.#count,
+      bytes: (this.#room.bytes - this.bytes) * perByte,
+      partly: true,
+    };
   }
 
   /** As many as may fit, and at least one. */
@@ -121,6 +134,7 @@ export class RecordPart {
         throw new PayloadCorrupt(`${records.count} records lie in a slot of ${slot.count}`);
       }
       this.#shared.inflated += records.data.length;
+      this.#stored += slot.batch.length;
       const wanted = records.data.length + slot.count * (RECORD_ROOM_BYTES + this.#before.length);
       this.#writer.reserve(Math.min(Math.max(this.#room.bytes - this.bytes, 0), wanted));
       return { records, links: linksOf(records, urls) };
@@ -172,7 +186,6 @@ export class RecordPart {
     const { envelopeBytes } = this.#shared;
     if (this.bytes + envelopeBytes <= ANSWER_BODY_BYTES_MAX) return true;
     if (this.bytes > ESCAPED_BODY_BYTES_MAX) return false;
-    const escaped = Buffer.byteLength(JSON.stringify(textOf(this.written())));
-    return escaped + 2 * envelopeBytes <= ESCAPED_BODY_BYTES_MAX;
+    return escapedBytes(this.written()) + 2 * envelopeBytes <= ESCAPED_BODY_BYTES_MAX;
   }
 }

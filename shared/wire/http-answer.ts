@@ -1,7 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import type { APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
 import { LAMBDA_ANSWER_BYTES_MAX } from '../domain/limits.ts';
+import { measureString } from './json-writer.ts';
 import { JSON_TYPE, weightOf } from './media-type.ts';
+import { textOf } from './utf8.ts';
 
 /** What a handler answers, before it is put into the gateway's form. */
 export interface ApiAnswer {
@@ -10,6 +12,8 @@ export interface ApiAnswer {
   readonly headers?: Readonly<Record<string, string>>;
   /** A text, or bytes that are sent as they are. */
   readonly body?: string | Uint8Array;
+  /** The bytes of `body` are a text in UTF-8, and sent as one: a large text need not become a string on its way to base64. */
+  readonly isText?: boolean;
 }
 
 /** Room for status and headers in the function's answer. */
@@ -44,10 +48,10 @@ export function toGatewayResult(
   answer: ApiAnswer,
   acceptEncoding: string | undefined,
 ): APIGatewayProxyStructuredResultV2 {
-  const { status: statusCode, body } = answer;
+  const { status: statusCode, body, isText = typeof body === 'string' } = answer;
   if (body === undefined) return { statusCode, headers: { ...answer.headers } };
   const headers: Record<string, string> = { 'content-type': JSON_TYPE, ...answer.headers };
-  if (typeof body !== 'string') return { statusCode, headers, ...inBase64(body) };
+  if (typeof body !== 'string' && !isText) return { statusCode, headers, ...inBase64(body) };
   if (body.length >= GZIP_ABOVE_BYTES || Buffer.byteLength(body) >= GZIP_ABOVE_BYTES) {
     headers.vary = headers.vary === undefined ? 'Accept-Encoding' : `${headers.vary}, Accept-Encoding`;
     if (weightOf(acceptEncoding, 'gzip') > 0) {
@@ -55,22 +59,30 @@ export function toGatewayResult(
       return { statusCode, headers, ...inBase64(gzipSync(body, { level: 1 })) };
     }
   }
-  return { statusCode, headers, ...(fitsAsText(body) ? { body } : inBase64(Buffer.from(body))) };
+  return { statusCode, headers, ...(typeof body === 'string' ? ofString(body) : ofText(body)) };
 }
 
-/**
- * Bytes are counted only where the number of characters does not decide; escapes for a text too large for base64, as one
- * large record may be.
- */
-function fitsAsText(body: string): boolean {
-  if (body.length * BYTES_PER_UNIT_MAX <= TEXT_BYTES_MAX) return true;
-  const bytes = Buffer.byteLength(body);
-  if (bytes <= TEXT_BYTES_MAX) return true;
-  if (bytes <= ANSWER_BODY_BYTES_MAX || bytes > LAMBDA_ANSWER_BYTES_MAX) return false;
-  return Buffer.byteLength(JSON.stringify(body)) <= LAMBDA_ANSWER_BYTES_MAX - ENVELOPE_BYTES;
+type GatewayBody = Pick<APIGatewayProxyStructuredResultV2, 'body' | 'isBase64Encoded'>;
+
+/** Bytes are counted only where the number of characters does not decide. */
+function ofString(body: string): GatewayBody {
+  return body.length * BYTES_PER_UNIT_MAX <= TEXT_BYTES_MAX ? { body } : ofText(Buffer.from(body));
 }
 
-function inBase64(bytes: Uint8Array): { body: string; isBase64Encoded: true } {
+/** Escapes are counted only in a text too large for base64, as one large record may be. */
+function ofText(bytes: Uint8Array): GatewayBody {
+  const fits =
+    bytes.length <= TEXT_BYTES_MAX ||
+    (bytes.length > ANSWER_BODY_BYTES_MAX && escapedBytes(bytes) <= ESCAPED_BODY_BYTES_MAX);
+  return fits ? { body: textOf(bytes) } : inBase64(bytes);
+}
+
+/** Bytes that a text in UTF-8 takes as a JSON string, quotes included. */
+export function escapedBytes(text: Uint8Array): number {
+  return measureString(text, 0, text.length).bytes + 2;
+}
+
+function inBase64(bytes: Uint8Array): GatewayBody {
   if (bytes.length > ANSWER_BODY_BYTES_MAX) {
     throw new Error(`an answer of ${bytes.length} bytes does not fit; at most ${ANSWER_BODY_BYTES_MAX} do`);
   }

@@ -1,7 +1,7 @@
-import { gunzipSync } from 'node:zlib';
 import type { APIGatewayProxyEventV2 } from 'aws-lambda';
 import { InvalidRequest, RequestTooLarge, UnsupportedMediaType } from '../domain/errors.ts';
 import { NAME_CHARS_MAX, REQUEST_BYTES_MAX } from '../domain/limits.ts';
+import { gunzipWithin } from './gunzip.ts';
 import { isJsonType, JSON_TYPE, type MediaType, parseMediaType } from './media-type.ts';
 import { parseInteger } from './query.ts';
 
@@ -23,7 +23,8 @@ export interface ApiRequest {
   /** Epoch ms at which the gateway took the request. */
   readonly receivedAt: number;
   /**
-   * The body, decoded from base64 and decompressed; at most `REQUEST_BYTES_MAX`. Only routes that take one look at it.
+   * The body, decoded from base64 and decompressed; at most `REQUEST_BYTES_MAX`. Only routes that take one look at it. The
+   * event's text goes when its bytes are there: nobody holds a large body twice.
    * @throws {RequestTooLarge} before or after decompression
    * @throws {UnsupportedMediaType} for a `Content-Encoding` other than gzip
    */
@@ -35,6 +36,7 @@ const NAME = new RegExp(`^[A-Za-z0-9._-]{1,${NAME_CHARS_MAX}}$`);
 /** Reads an event of API Gateway's payload format 2.0. */
 export function parseApiRequest(event: APIGatewayProxyEventV2): ApiRequest {
   const headers = headersOf(event);
+  let body: Uint8Array | undefined;
   return {
     route: event.routeKey,
     method: event.requestContext.http.method,
@@ -43,7 +45,10 @@ export function parseApiRequest(event: APIGatewayProxyEventV2): ApiRequest {
     headers,
     parameters: new Map(Object.entries(event.pathParameters ?? {}).map(([name, value]) => [name, value ?? ''])),
     receivedAt: event.requestContext.timeEpoch,
-    readBody: () => bodyOf(event, headers),
+    readBody: () => {
+      body ??= bodyOf(event, headers);
+      return body;
+    },
   };
 }
 
@@ -99,6 +104,7 @@ export function mediaTypeOf<Type extends string>(request: ApiRequest, accepted: 
 
 function bodyOf(event: APIGatewayProxyEventV2, headers: ReadonlyMap<string, string>): Uint8Array {
   const sent = Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8');
+  event.body = '';
   if (sent.length > REQUEST_BYTES_MAX) throw tooLarge();
   if (!event.isBase64Encoded) refuseReplaced(sent, headers.get('content-length'));
   const coding = (headers.get('content-encoding') ?? 'identity').trim().toLowerCase();
@@ -121,7 +127,7 @@ function refuseReplaced(sent: Buffer, announced: string | undefined): void {
 
 function inflate(sent: Uint8Array): Uint8Array {
   try {
-    return gunzipSync(sent, { maxOutputLength: REQUEST_BYTES_MAX });
+    return gunzipWithin(sent, REQUEST_BYTES_MAX);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
     throw new InvalidRequest('The body is not valid gzip, though Content-Encoding says so');

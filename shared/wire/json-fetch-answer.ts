@@ -1,14 +1,15 @@
 import { INFLATED_BATCH_BYTES_MAX } from '../domain/limits.ts';
+import type { Room } from '../domain/room.ts';
 import { type BatchSlot, baseOf } from '../domain/slot.ts';
 import type { UploadId } from '../domain/upload.ts';
 import type { FetchAnswer, FetchFindings } from './fetch-answer.ts';
-import { ANSWER_BODY_BYTES_MAX, type ApiAnswer, ESCAPED_BODY_BYTES_MAX } from './http-answer.ts';
+import { DEFLATE_FACTOR_MAX } from './gunzip.ts';
+import { ANSWER_BODY_BYTES_MAX, type ApiAnswer, ESCAPED_BODY_BYTES_MAX, escapedBytes } from './http-answer.ts';
 import { JsonWriter } from './json-writer.ts';
 import { PayloadCorrupt } from './payload-corrupt.ts';
 import { RecordJson, type ValueForm } from './record-json.ts';
-import { DEFLATE_FACTOR_MAX, openBatch, type RecordSpans } from './record-spans.ts';
+import { openBatch, type RecordSpans } from './record-spans.ts';
 import { uploadLink } from './upload-value.ts';
-import { textOf } from './utf8.ts';
 
 /** Everything around the records: a topic id is a ULID of 26 characters, an offset has 16 digits at most. */
 const [BEFORE_BYTES, AFTER_BYTES] = envelope({
@@ -38,16 +39,19 @@ interface OpenedBatch {
 export class JsonFetchAnswer implements FetchAnswer {
   readonly #maxRecords: number;
   readonly #maxBytes: number;
-  readonly #writer = new JsonWriter(BEFORE_BYTES);
+  readonly #writer: JsonWriter;
   readonly #json: RecordJson;
   /** Bytes that batches have inflated to so far: bounds the time and memory of one answer. */
   #inflated = 0;
+  /** Bytes of the stored batches that it took from. */
+  #stored = 0;
   #count = 0;
 
   /** @param request `maxBytes` of the whole answer in UTF-8; the first record comes whatever it says */
   constructor(request: { readonly maxRecords: number; readonly maxBytes: number; readonly values: ValueForm }) {
     this.#maxRecords = request.maxRecords;
     this.#maxBytes = Math.min(request.maxBytes, ANSWER_BODY_BYTES_MAX) - ENVELOPE_BYTES;
+    this.#writer = new JsonWriter(BEFORE_BYTES, this.#maxBytes + ENVELOPE_BYTES);
     this.#json = new RecordJson(this.#writer, request.values);
   }
 
@@ -57,6 +61,14 @@ export class JsonFetchAnswer implements FetchAnswer {
 
   isFull(): boolean {
     return this.#count >= this.#maxRecords || (this.#count > 0 && this.#inflated >= INFLATED_BATCH_BYTES_MAX);
+  }
+
+  /** Bytes by how much became of those before; at first, no fewer than are stored. */
+  room(): Room {
+    const { length } = this.#writer;
+    // Of damaged batches only errors came.
+    const perByte = this.#stored > 0 && length > this.#stored ? this.#stored / length : 1;
+    return { records: this.#maxRecords - this.#count, bytes: (this.#maxBytes - length) * perByte, partly: true };
   }
 
   /** As many as may fit, and at least the first. */
@@ -88,7 +100,8 @@ export class JsonFetchAnswer implements FetchAnswer {
   finish(findings: FetchFindings): ApiAnswer {
     // Joined as bytes: a text of three parts would be copied once more by whoever measures or sends it.
     const [before, after] = envelope(findings);
-    return { status: 200, body: this.#writer.finish(before, after) };
+    const body = this.#writer.finish(before, after);
+    return typeof body === 'string' ? { status: 200, body } : { status: 200, body, isText: true };
   }
 
   /** @returns undefined when the batch is damaged */
@@ -100,9 +113,9 @@ export class JsonFetchAnswer implements FetchAnswer {
         throw new PayloadCorrupt(`${records.count} records lie in a slot of ${slot.count}`);
       }
       this.#inflated += records.data.length;
-      this.#writer.reserve(
-        Math.min(this.#maxBytes, records.data.length + slot.count * RECORD_ROOM_BYTES) + AFTER_BYTES,
-      );
+      this.#stored += slot.batch.length;
+      const wanted = records.data.length + slot.count * RECORD_ROOM_BYTES;
+      this.#writer.reserve(Math.min(this.#maxBytes - this.#writer.length, wanted) + AFTER_BYTES);
       return { records, links: linksOf(records, urls) };
     } catch (error) {
       if (!(error instanceof PayloadCorrupt)) throw error;
@@ -152,8 +165,7 @@ export class JsonFetchAnswer implements FetchAnswer {
   #fitsAnAnswer(): boolean {
     if (this.#writer.length + ENVELOPE_BYTES <= ANSWER_BODY_BYTES_MAX) return true;
     if (this.#writer.length > ESCAPED_BODY_BYTES_MAX) return false;
-    const escaped = Buffer.byteLength(JSON.stringify(textOf(this.#writer.written())));
-    return escaped + 2 * ENVELOPE_BYTES <= ESCAPED_BODY_BYTES_MAX;
+    return escapedBytes(this.#writer.written()) + 2 * ENVELOPE_BYTES <= ESCAPED_BODY_BYTES_MAX;
   }
 }
 

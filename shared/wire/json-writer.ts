@@ -20,8 +20,10 @@ const ESCAPED_BYTES = Uint8Array.from({ length: 256 }, (_, byte) => (SHORT_ESCAP
 const HEX = Buffer.from('0123456789abcdef');
 
 const NO_BYTES: Buffer = Buffer.alloc(0);
-/** A larger buffer is not kept. */
+/** A larger buffer is not kept, and its text stays in it. */
 const SPARE_BYTES_MAX = 1024 * 1024;
+/** Growth of a buffer that holds more than it was to, as one large record may need: little, but not by every write. */
+const GROWTH_WHEN_FULL = 1.25;
 /** The largest buffer that writers are done with: memory that was just used is faster than new memory. */
 let spare = NO_BYTES;
 
@@ -47,12 +49,17 @@ export function measureString(data: Uint8Array, start: number, end: number): Str
 /** Writes JSON into one growing buffer, taking bytes as they are wherever it can. */
 export class JsonWriter {
   readonly #room: number;
+  readonly #full: number;
   #bytes: Buffer;
   #at: number;
 
-  /** @param roomBytes for what is to stand before all that is written */
-  constructor(roomBytes = 0) {
+  /**
+   * @param roomBytes for what is to stand before all that is written
+   * @param fullBytes up to which the buffer is grown generously for what may come
+   */
+  constructor(roomBytes = 0, fullBytes = Number.POSITIVE_INFINITY) {
     this.#room = roomBytes;
+    this.#full = fullBytes;
     this.#bytes = Buffer.allocUnsafe(roomBytes);
     this.#at = roomBytes;
   }
@@ -70,14 +77,20 @@ export class JsonWriter {
     return this.#bytes.subarray(this.#room, this.#at);
   }
 
-  /** A text of it all, with something before it, for which there is room, and behind it. Nothing is written after that. */
-  finish(before: Uint8Array, after: Uint8Array): string {
+  /**
+   * It all, with something before it, for which there is room, and behind it. Nothing is written after that.
+   * @returns a text; its bytes, when they are so many that a copy of them costs more than it gains
+   */
+  finish(before: Uint8Array, after: Uint8Array): string | Buffer {
     this.piece(after);
     const start = this.#room - before.length;
-    this.#bytes.set(before, start);
-    const text = textOf(this.#bytes.subarray(start, this.#at));
-    if (this.#bytes.length > spare.length && this.#bytes.length <= SPARE_BYTES_MAX) spare = this.#bytes;
+    const bytes = this.#bytes;
     this.#bytes = NO_BYTES;
+    bytes.set(before, start);
+    const written = bytes.subarray(start, this.#at);
+    if (bytes.length > SPARE_BYTES_MAX) return written;
+    const text = textOf(written);
+    if (bytes.length > spare.length) spare = bytes;
     return text;
   }
 
@@ -85,7 +98,9 @@ export class JsonWriter {
   reserve(bytes: number): void {
     const needed = this.#at + bytes;
     if (needed <= this.#bytes.length) return;
-    const grown = takeSpare(needed) ?? Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length));
+    const { length } = this.#bytes;
+    const generous = needed > this.#full ? length * GROWTH_WHEN_FULL : Math.min(2 * length, this.#full);
+    const grown = takeSpare(needed) ?? Buffer.allocUnsafe(Math.max(needed, Math.floor(generous)));
     this.#bytes.copy(grown, this.#room, this.#room, this.#at);
     this.#bytes = grown;
   }

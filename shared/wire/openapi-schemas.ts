@@ -117,7 +117,8 @@ export const SCHEMAS: { [name: string]: Json } = {
         oneOf: [
           ref('schemas', 'Topic'),
           object({ name: TEXT, id: TEXT, deletedAt: MS, slotsLeft: integer() }, undefined, {
-            description: '`deleted=true`',
+            description:
+              '`deleted=true`. `slotsLeft`: offsets that were reserved and not yet removed, of records or not, at most',
           }),
         ],
       }),

@@ -1,19 +1,19 @@
 import { PayloadUnreadable } from '../domain/errors.ts';
+import type { Room } from '../domain/room.ts';
 import type { BatchSlot } from '../domain/slot.ts';
 import { baseOf } from '../domain/slot.ts';
 import type { UploadId } from '../domain/upload.ts';
-import { readBatchHeader } from './batch-header.ts';
+import { AT, readBatchHeader } from './batch-header.ts';
 import type { FetchAnswer, FetchFindings } from './fetch-answer.ts';
 import { ANSWER_BODY_BYTES_MAX, type ApiAnswer } from './http-answer.ts';
 import { RECORD_BATCH_TYPE } from './media-type.ts';
 import { PayloadCorrupt } from './payload-corrupt.ts';
-import { withBaseOffset } from './record-batch.ts';
 
 /** Stored batches, whole, one after the other, each with its base offset: as a Kafka client reads them. */
 export class RawFetchAnswer implements FetchAnswer {
   readonly #maxRecords: number;
   readonly #maxBytes: number;
-  readonly #batches: Uint8Array[] = [];
+  readonly #batches: { readonly base: number; readonly stored: Uint8Array }[] = [];
   #bytes = 0;
   #count = 0;
 
@@ -32,6 +32,10 @@ export class RawFetchAnswer implements FetchAnswer {
     return this.#count >= this.#maxRecords;
   }
 
+  room(): Room {
+    return { records: this.#maxRecords - this.#count, bytes: this.#maxBytes - this.#bytes, partly: false };
+  }
+
   /** An upload's value comes as it is stored. */
   uploadsToLink(): readonly [number, UploadId][] {
     return [];
@@ -47,7 +51,7 @@ export class RawFetchAnswer implements FetchAnswer {
     const count = slot.last - from + 1;
     const full = this.#count + count > this.#maxRecords || this.#bytes + slot.batch.length > this.#maxBytes;
     if (full && this.#count > 0) return from;
-    this.#batches.push(withBaseOffset(slot.batch, baseOf(slot)));
+    this.#batches.push({ base: baseOf(slot), stored: slot.batch });
     this.#bytes += slot.batch.length;
     this.#count += count;
     return slot.last + 1;
@@ -61,8 +65,20 @@ export class RawFetchAnswer implements FetchAnswer {
         'vertebra-next-offset': String(nextOffset),
         'vertebra-high-watermark': String(highWatermark),
       },
-      body: Buffer.concat(this.#batches),
+      body: this.#joined(),
     };
+  }
+
+  /** All of them, which are let go. The CRC of a batch does not cover its base offset. */
+  #joined(): Buffer {
+    const joined = Buffer.allocUnsafe(this.#bytes);
+    let at = 0;
+    for (const { base, stored } of this.#batches.splice(0)) {
+      joined.set(stored, at);
+      joined.writeBigInt64BE(BigInt(base), at + AT.baseOffset);
+      at += stored.length;
+    }
+    return joined;
   }
 }
 

@@ -3,29 +3,15 @@ import { InvalidRequest } from '../domain/errors.ts';
 import type { Header, ProducedRecord } from '../domain/record.ts';
 import { AT, COMPRESSION_GZIP, MAGIC, readBatchHeader } from './batch-header.ts';
 import { crc32c } from './crc32c.ts';
+import { GZIP_LEVEL, GZIP_MEMORY_LEVEL, GzipPieces, PIECE_BYTES } from './gzip-pieces.ts';
 import { PayloadCorrupt } from './payload-corrupt.ts';
 import { openBatch, type RecordSpans } from './record-spans.ts';
-import { sizeOfVarint, sizeOfVarlong, writeVarint, writeVarlong } from './varint.ts';
-
-/*
- * One record. Source: Kafka documentation, "Record".
- *
- *   varint   length             bytes that follow
- *   int8     attributes         0
- *   varlong  timestamp delta    to the batch's base timestamp
- *   varint   offset delta       0, 1, 2, …
- *   varint   key length         −1: null          then the key
- *   varint   value length       −1: null          then the value
- *   varint   headers            then for each:    varint name length, name, varint value length (−1: null), value
- */
-const ATTRIBUTES_BYTES = 1;
+import { type RecordPlace, sizeOfRecord, writeAfterValue, writeBeforeValue, writeRecord } from './record-writer.ts';
+import { sizeOfVarint } from './varint.ts';
 
 /** Below this compression gains no write unit: a slot of up to 1 KB costs one in any case. */
 const GZIP_ABOVE_BYTES = 256;
-/** The fastest level; higher ones cost twice the time for a tenth of the size. */
-const GZIP_LEVEL = 1;
-/** All the memory that deflate can use: a seventh faster than the default, and no larger. */
-const GZIP_MEMORY_LEVEL = 9;
+const NOTHING = new Uint8Array(0);
 
 /** A record as a batch holds it. Key, value and header values are views of the batch's (inflated) bytes. */
 export interface StoredRecord {
@@ -46,23 +32,16 @@ export function encodeRecordBatch(records: readonly ProducedRecord[], now: numbe
   const baseTimestamp = records[0]!.timestamp ?? now;
   let maxTimestamp = baseTimestamp;
   let total: number = AT.records;
-  const sizes = records.map((record, i) => {
+  const places = records.map((record, offsetDelta): RecordPlace => {
     const timestamp = record.timestamp ?? now;
     if (timestamp > maxTimestamp) maxTimestamp = timestamp;
-    const size = sizeOf(record, i, timestamp - baseTimestamp);
+    const timestampDelta = timestamp - baseTimestamp;
+    const size = sizeOfRecord(record, offsetDelta, timestampDelta);
     total += sizeOfVarint(size) + size;
-    return size;
+    return { size, offsetDelta, timestampDelta };
   });
-  const plain = Buffer.allocUnsafe(total);
-  let position: number = AT.records;
-  for (let i = 0; i < records.length; i++) {
-    const record = records[i]!;
-    position = writeVarint(plain, position, sizes[i]!);
-    position = writeRecord(plain, position, record, i, (record.timestamp ?? now) - baseTimestamp);
-  }
-  const packed = total - AT.records < GZIP_ABOVE_BYTES ? undefined : compressed(plain);
-  const batch = packed ?? plain;
-  writeHeader(batch, records.length, packed === undefined ? 0 : COMPRESSION_GZIP, baseTimestamp, maxTimestamp);
+  const { batch, attributes } = total > PIECE_BYTES ? large(records, places, total) : small(records, places, total);
+  writeHeader(batch, records.length, attributes, baseTimestamp, maxTimestamp);
   return batch;
 }
 
@@ -95,13 +74,6 @@ export function checkRawBatch(bytes: Uint8Array): { readonly count: number } {
   }
 }
 
-/** A copy of a batch that begins at `baseOffset`. The CRC does not cover that field. */
-export function withBaseOffset(bytes: Uint8Array, baseOffset: number): Uint8Array {
-  const copy = new Uint8Array(bytes); // a Buffer's own slice() would be a view
-  new DataView(copy.buffer).setBigInt64(AT.baseOffset, BigInt(baseOffset));
-  return copy;
-}
-
 function headersOf(batch: RecordSpans, i: number): Header[] {
   const spans = batch.headers(i);
   return Array.from({ length: spans.length / 4 }, (_, k) => ({
@@ -114,13 +86,59 @@ function view(batch: RecordSpans, start: number, end: number): Buffer | null {
   return start < 0 ? null : batch.data.subarray(start, end);
 }
 
-function compressed(plain: Buffer): Buffer | undefined {
-  const records = plain.subarray(AT.records);
-  const packed = gzipSync(records, { level: GZIP_LEVEL, memLevel: GZIP_MEMORY_LEVEL, chunkSize: records.length });
-  if (packed.length >= records.length) return undefined;
+/** A batch, but for its header. */
+interface Body {
+  readonly batch: Buffer;
+  readonly attributes: number;
+}
+
+function small(records: readonly ProducedRecord[], places: readonly RecordPlace[], total: number): Body {
+  const body = plain(records, places, total);
+  if (total - AT.records < GZIP_ABOVE_BYTES) return body;
+  const bytes = body.batch.subarray(AT.records);
+  const packed = gzipSync(bytes, { level: GZIP_LEVEL, memLevel: GZIP_MEMORY_LEVEL, chunkSize: bytes.length });
+  if (packed.length >= bytes.length) return body;
   const batch = Buffer.allocUnsafe(AT.records + packed.length);
   batch.set(packed, AT.records);
-  return batch;
+  return { batch, attributes: COMPRESSION_GZIP };
+}
+
+/** Never whole but in the form that is stored: what the request says is in memory already. */
+function large(records: readonly ProducedRecord[], places: readonly RecordPlace[], total: number): Body {
+  const gzip = new GzipPieces(total, AT.records);
+  const piece = Buffer.allocUnsafe(PIECE_BYTES);
+  let at = 0;
+  for (const [i, record] of records.entries()) {
+    const place = places[i]!;
+    const bytes = sizeOfVarint(place.size) + place.size;
+    if (at + bytes > PIECE_BYTES) {
+      gzip.add(piece.subarray(0, at));
+      at = 0;
+    }
+    if (bytes <= PIECE_BYTES) at = writeRecord(piece, at, record, place);
+    else addLarge(gzip, bytes, record, place);
+  }
+  gzip.add(piece.subarray(0, at));
+  const batch = gzip.finish();
+  return batch.length < total ? { batch, attributes: COMPRESSION_GZIP } : plain(records, places, total);
+}
+
+/** A record that is larger than a piece: its value is not copied. */
+function addLarge(gzip: GzipPieces, bytes: number, record: ProducedRecord, place: RecordPlace): void {
+  const value = record.value ?? NOTHING;
+  const around = Buffer.allocUnsafe(bytes - value.length);
+  const before = writeBeforeValue(around, 0, record, place);
+  writeAfterValue(around, before, record.headers);
+  gzip.add(around.subarray(0, before));
+  gzip.add(value);
+  gzip.add(around.subarray(before));
+}
+
+function plain(records: readonly ProducedRecord[], places: readonly RecordPlace[], total: number): Body {
+  const batch = Buffer.allocUnsafe(total);
+  let at: number = AT.records;
+  for (let i = 0; i < records.length; i++) at = writeRecord(batch, at, records[i]!, places[i]!);
+  return { batch, attributes: 0 };
 }
 
 function writeHeader(batch: Buffer, count: number, attributes: number, baseTimestamp: number, maxTimestamp: number) {
@@ -134,40 +152,4 @@ function writeHeader(batch: Buffer, count: number, attributes: number, baseTimes
   batch.writeBigInt64BE(BigInt(maxTimestamp), AT.maxTimestamp);
   batch.writeInt32BE(count, AT.count);
   batch.writeUInt32BE(crc32c(batch, AT.attributes), AT.crc);
-}
-
-function sizeOf(record: ProducedRecord, offsetDelta: number, timestampDelta: number): number {
-  let size = ATTRIBUTES_BYTES + sizeOfVarlong(timestampDelta) + sizeOfVarint(offsetDelta);
-  size += sizeOfBytes(record.key) + sizeOfBytes(record.value) + sizeOfVarint(record.headers.length);
-  for (const header of record.headers) {
-    const nameBytes = Buffer.byteLength(header.name);
-    size += sizeOfVarint(nameBytes) + nameBytes + sizeOfBytes(header.value);
-  }
-  return size;
-}
-
-function sizeOfBytes(bytes: Uint8Array | null): number {
-  return bytes === null ? 1 : sizeOfVarint(bytes.length) + bytes.length;
-}
-
-function writeRecord(into: Buffer, at: number, record: ProducedRecord, offsetDelta: number, timestampDelta: number) {
-  into[at] = 0;
-  let position = writeVarlong(into, at + ATTRIBUTES_BYTES, timestampDelta);
-  position = writeVarint(into, position, offsetDelta);
-  position = writeBytes(into, position, record.key);
-  position = writeBytes(into, position, record.value);
-  position = writeVarint(into, position, record.headers.length);
-  for (const header of record.headers) {
-    position = writeVarint(into, position, Buffer.byteLength(header.name));
-    position += into.write(header.name, position);
-    position = writeBytes(into, position, header.value);
-  }
-  return position;
-}
-
-function writeBytes(into: Buffer, at: number, bytes: Uint8Array | null): number {
-  if (bytes === null) return writeVarint(into, at, -1);
-  const position = writeVarint(into, at, bytes.length);
-  into.set(bytes, position);
-  return position + bytes.length;
 }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { jsonKindOf } from './json-kind.ts';
 import { hasLoneSurrogateEscape } from './json-text.ts';
 import { base64Bytes, type JsonWriter, measureString } from './json-writer.ts';
 import type { RecordSpans } from './record-spans.ts';
@@ -6,13 +7,14 @@ import type { RecordSpans } from './record-spans.ts';
 /** How values come: as JSON where they are JSON, or all in one encoding. */
 export type ValueForm = 'json' | 'utf8' | 'base64';
 
-const [OFFSET, TIMESTAMP, KEY, VALUE, HEADERS, END] = pieces(
+const [OFFSET, TIMESTAMP, KEY, VALUE, HEADERS, END, NO_HEADERS] = pieces(
   '{"offset":',
   ',"timestamp":',
   ',"key":',
   ',"value":',
   ',"headers":[',
   ']}',
+  ',"headers":[]}',
 );
 const [KEY_BASE64, VALUE_UTF8, VALUE_BASE64, VALUE_URL] = pieces(
   ',"keyEncoding":"base64"',
@@ -27,6 +29,8 @@ const [ERROR, CLOSE_ERROR] = pieces(',"error":{"code":', '}}');
 export class RecordJson {
   readonly #writer: JsonWriter;
   readonly #values: ValueForm;
+  #lastTimestamp: number | undefined;
+  #lastPiece: Uint8Array | undefined;
 
   constructor(writer: JsonWriter, values: ValueForm) {
     this.#writer = writer;
@@ -41,9 +45,7 @@ export class RecordJson {
     const writer = this.#writer;
     writer.piece(OFFSET);
     writer.integer(offset);
-    writer.piece(TIMESTAMP);
-    writer.integer(batch.timestamps[i]!);
-    writer.piece(KEY);
+    this.#timestamp(batch.timestamps[i]!);
     if (batch.keyStart(i) < 0) writer.piece(NULL);
     else if (!this.#text(batch.data, batch.keyStart(i), batch.keyEnd(i), force)) writer.piece(KEY_BASE64);
     writer.piece(VALUE);
@@ -53,9 +55,8 @@ export class RecordJson {
       writer.copy(value, 0, value.length);
       writer.piece(VALUE_URL);
     }
-    writer.piece(HEADERS);
-    this.#headers(batch.data, batch.headers(i), force);
-    writer.piece(END);
+    if (batch.headerCount(i) === 0) writer.piece(NO_HEADERS);
+    else this.#headers(batch.data, batch.headers(i), force);
   }
 
   /** A record that cannot be shown. It has no value, so that nobody takes it for a tombstone. */
@@ -65,6 +66,20 @@ export class RecordJson {
     this.#writer.piece(ERROR);
     this.#writer.piece(Buffer.from(JSON.stringify(code)));
     this.#writer.piece(CLOSE_ERROR);
+  }
+
+  /** The timestamp and what follows up to the key: in one piece where it is that of the record before, as it often is. */
+  #timestamp(timestamp: number): void {
+    if (timestamp === this.#lastTimestamp) {
+      this.#lastPiece ??= new Uint8Array(Buffer.from(`,"timestamp":${timestamp},"key":`));
+      this.#writer.piece(this.#lastPiece);
+      return;
+    }
+    this.#lastTimestamp = timestamp;
+    this.#lastPiece = undefined;
+    this.#writer.piece(TIMESTAMP);
+    this.#writer.integer(timestamp);
+    this.#writer.piece(KEY);
   }
 
   #value(data: Buffer, start: number, end: number, json: boolean, form: ValueForm): void {
@@ -87,6 +102,7 @@ export class RecordJson {
 
   #headers(data: Buffer, spans: readonly number[], force: 'base64' | undefined): void {
     const writer = this.#writer;
+    writer.piece(HEADERS);
     for (let k = 0; k < spans.length; k += 4) {
       if (k > 0) writer.piece(COMMA);
       writer.piece(OPEN);
@@ -96,6 +112,7 @@ export class RecordJson {
       else this.#headerPart(data, spans[k + 2]!, spans[k + 3]!, force);
       writer.piece(CLOSE);
     }
+    writer.piece(END);
   }
 
   /** A string when the bytes are UTF-8, else `{"base64"}`: of names too, which only a raw batch can make so. */
@@ -116,13 +133,7 @@ export class RecordJson {
  * tombstone; nor may half of a surrogate pair: JSON readers disagree about it.
  */
 function isJsonText(value: Buffer): boolean {
-  if (!isUtf8(value)) return false;
-  try {
-    // A byte for a character: the text is not needed, and this is faster.
-    return JSON.parse(value.toString('latin1')) !== null && !hasLoneSurrogateEscape(value);
-  } catch {
-    return false;
-  }
+  return isUtf8(value) && jsonKindOf(value) === 'value' && !hasLoneSurrogateEscape(value);
 }
 
 function pieces<Texts extends readonly string[]>(...texts: Texts): { [K in keyof Texts]: Uint8Array } {

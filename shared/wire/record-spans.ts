@@ -1,6 +1,6 @@
-import { gunzipSync } from 'node:zlib';
 import { INFLATED_BATCH_BYTES_MAX } from '../domain/limits.ts';
 import { AT, type BatchHeader, readBatchHeader } from './batch-header.ts';
+import { gunzipWithin } from './gunzip.ts';
 import { PayloadCorrupt } from './payload-corrupt.ts';
 import { VarintReader } from './varint.ts';
 
@@ -8,9 +8,6 @@ import { VarintReader } from './varint.ts';
 const FIELDS = 7;
 /** A start for "null": there are no bytes. */
 const NULL = -1;
-/** Deflate never gets more out of a byte. Source: zlib, "Technical Details", maximum compression factor. */
-export const DEFLATE_FACTOR_MAX = 1_032;
-const CHUNK_BYTES_MIN = 16 * 1024;
 
 /** Where the parts of a batch's records lie: a reader picks from `data` without an object per record. */
 export class RecordSpans {
@@ -130,15 +127,8 @@ function timestampOf(base: number, delta: number): number {
 
 function inflate(packed: Buffer): Buffer {
   try {
-    return gunzipSync(packed, { maxOutputLength: INFLATED_BATCH_BYTES_MAX, chunkSize: chunkBytesFor(packed) });
+    return gunzipWithin(packed, INFLATED_BATCH_BYTES_MAX);
   } catch (cause) {
     throw new PayloadCorrupt('its gzip cannot be inflated within bounds', { cause });
   }
-}
-
-/** One chunk for all of it, by the size that gzip's last four bytes claim, as far as that is possible at all. */
-function chunkBytesFor(packed: Buffer): number {
-  const claimed = packed.length < 4 ? 0 : packed.readUInt32LE(packed.length - 4) + 1;
-  const possible = Math.min(INFLATED_BATCH_BYTES_MAX, packed.length * DEFLATE_FACTOR_MAX);
-  return Math.max(CHUNK_BYTES_MIN, Math.min(claimed, possible));
 }

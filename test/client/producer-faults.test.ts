@@ -94,6 +94,35 @@ describe('records', () => {
     },
   );
 
+  it('that were given up are told truthfully: delivered, not stored, or either', async () => {
+    const topic = await newTopic(3);
+    const chance = chances(7);
+    const faults = [...FAULTS, problem(400, 'invalid_request'), problem(503, 'unavailable')];
+    onProduce(() => (chance() < 0.6 ? faults[Math.floor(chance() * faults.length)] : undefined));
+    const producer = open({ batchRecords: 5, deliveryTimeoutMs: 600 }, { requestTimeoutMs: 200 });
+    const told = await Promise.all(
+      Array.from({ length: 300 }, async (_, i) => {
+        await new Promise((resolve) => setTimeout(resolve, i * 3));
+        const sent = producer.send({ topic, messages: [{ partition: i % 3, value: i }] });
+        return sent.then(([at]) => at!.offset).catch((error: NotDelivered) => error.effect);
+      }),
+    );
+    await producer.close();
+    expect(told).toContain('unknown'); // on a busy machine all may be
+    for (const partition of [0, 1, 2]) {
+      const read = await readPartition(backbone.url, topic, partition);
+      const stored = new Map(read.map(({ offset, value }) => [Number(value), offset]));
+      expect(stored.size).toBe(read.length);
+      for (const [i, what] of told.entries()) {
+        if (i % 3 !== partition) continue;
+        if (typeof what === 'number') expect(stored.get(i)).toBe(what);
+        if (what === 'none') expect(stored.has(i)).toBe(false);
+      }
+      const offsets = told.filter((what, i) => i % 3 === partition && typeof what === 'number') as number[];
+      expect(offsets).toEqual([...offsets].sort((a, b) => a - b));
+    }
+  });
+
   it('of one partition are on their way in one request at a time, those of several side by side', async () => {
     const topic = await newTopic(3);
     const [underWay, most] = [new Map<string, number>(), new Map<string, number>()];

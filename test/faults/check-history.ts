@@ -1,5 +1,6 @@
 import { checkKeys } from './check-keys.ts';
 import { checkReads } from './check-reads.ts';
+import { checkUploads } from './check-uploads.ts';
 import {
   type AppendCall,
   EXPECTED_ERRORS,
@@ -14,7 +15,7 @@ import {
 } from './history.ts';
 
 /**
- * Decides whether a history keeps the invariants A1 to A6 and the promises of idempotent appends. Pure.
+ * Decides whether a history keeps the invariants A1 to A6 and the promises of idempotent appends and of uploads. Pure.
  *
  * @returns what was broken; nothing: the history is one that a correct backbone can have
  */
@@ -44,6 +45,7 @@ export function checkHistory(history: History): Violation[] {
     ...checkIncarnations(indexed),
     ...checkKeys(indexed),
     ...checkReads(indexed),
+    ...checkUploads(indexed),
   ];
 }
 

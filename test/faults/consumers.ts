@@ -1,6 +1,7 @@
 import { OffsetOutOfRange, TopicNotFound } from '../../shared/domain/errors.ts';
 import { LATE_MAX_MS } from '../../shared/domain/limits.ts';
 import type { BatchSlot } from '../../shared/domain/slot.ts';
+import type { UploadId } from '../../shared/domain/upload.ts';
 import type { PartitionBounds } from '../../shared/operations/partition-bounds.ts';
 import { describePartitions, findOffsets } from '../../shared/operations/partitions.ts';
 import { type ReadResult, readBatches } from '../../shared/operations/read-batches.ts';
@@ -48,17 +49,20 @@ export class Reader {
     const begin = world.now;
     const records: { offset: number; record: string }[] = [];
     const recordsMax = random.pick([1, 3, 100]);
+    const values: { offset: number; upload: UploadId }[] = [];
     const take = (slot: BatchSlot, at: number) => {
       const base = slot.last - slot.count + 1;
       const names = slot.unreadable === undefined ? recordsOf(slot.batch) : [];
       const to = Math.min(slot.last + 1, at + recordsMax - records.length);
       for (let offset = at; offset < to; offset++) {
         records.push({ offset, record: names[offset - base] ?? `unreadable (${slot.unreadable})` });
+        const upload = slot.uploads?.get(offset - base);
+        if (upload !== undefined) values.push({ offset, upload });
       }
       return to;
     };
-    const told = await world.call(host, () =>
-      readBatches(
+    const told = await world.call(host, async () => {
+      const result = await readBatches(
         host.backbone,
         {
           topic: this.#topic,
@@ -69,8 +73,11 @@ export class Reader {
           deadline: host.backbone.clock.now() + 20_000,
         },
         { take, isFull: () => records.length >= recordsMax },
-      ),
-    );
+      );
+      const { uploadUrls, clock } = host.backbone;
+      const links = values.map(async (value) => ({ ...value, url: await uploadUrls.get(value.upload, clock.now()) }));
+      return { ...result, links: await Promise.all(links) };
+    });
     if (told === 'nothing') return false;
     if ('error' in told) return this.#refused(told.error, begin);
     const { topicId, nextOffset } = told.answer;
@@ -85,9 +92,31 @@ export class Reader {
       records,
     });
     this.#count(told.answer, from);
+    for (const link of told.answer.links) void this.#fetch(link);
     this.#topicId = topicId;
     this.#position = nextOffset;
     return nextOffset > from;
+  }
+
+  /** Fetches an uploaded value, at once or while the URL is still good. */
+  async #fetch({ offset, upload, url }: { offset: number; upload: UploadId; url: string }): Promise<void> {
+    const { random, world, recorder } = this.#run;
+    await this.#run.sleep(random.pick([0, 0, 1_000, 50 * 60_000]));
+    const { topicId, uploadId } = upload;
+    // The values of a topic that is deleted go with it.
+    if (!world.mirror.topics.has(topicId)) return;
+    const got = world.get(url);
+    world.coverage.count('uploaded value read');
+    recorder.payloads.push({
+      reader: this.#name,
+      topicId,
+      partition: this.#partition,
+      offset,
+      at: world.now,
+      uploadId,
+      expected: recorder.announced.get(uploadId) ?? '',
+      ...(got !== 'missing' && { got: Buffer.from(got).toString() }),
+    });
   }
 
   /** Where a new reader begins: at the end as it is told. */

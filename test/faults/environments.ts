@@ -16,6 +16,8 @@ export interface Environment {
   readonly reused: number;
   /** Of a batch to have dozens of records. */
   readonly large: number;
+  /** Of a record to have an upload as its value. */
+  readonly uploads: number;
   /** Of a host to die, or to stand still, while it is called. */
   readonly crash: number;
   readonly freeze: number;
@@ -64,6 +66,7 @@ const PLAIN: Environment = {
   raced: 0,
   reused: 0,
   large: 0.03,
+  uploads: 0,
   crash: 0.05,
   freeze: 0.02,
   unread: 0.1,
@@ -119,6 +122,16 @@ export const ENVIRONMENTS: readonly Environment[] = [
   { ...RETENTION, name: 'wrong clocks', skewMs: 30_000, keyed: 0.4 },
   { ...KEYS, name: 'throttled', throttled: 0.9, keyed: 0.4 },
   { ...KEYS, name: 'spilled', spillAboveBytes: 40, partitions: 1, habits: SLOW, freeze: 0.06 },
+  { ...KEYS, name: 'uploads', uploads: 0.5, keyed: 0.5, raced: 0.4, pausesMs: [3_000, 30 * MINUTE, 25 * HOUR] },
+  {
+    ...RETENTION,
+    name: 'uploads that expire',
+    uploads: 0.5,
+    crowd: 0,
+    unread: 0.2,
+    spillAboveBytes: 40,
+    recreate: 0.3,
+  },
 ];
 
 export function environmentOf(seed: number): Environment {

@@ -1,6 +1,6 @@
 import type { Removal } from '../../shared/domain/removal.ts';
 import { followRemovals } from '../../shared/operations/follow-removals.ts';
-import { batchObjectKey, parseLogItemKey } from '../../shared/store/keys.ts';
+import { batchObjectKey, parseLogItemKey, uploadObjectKey, uploadsKey } from '../../shared/store/keys.ts';
 import type { Violation } from './history.ts';
 import type { Run } from './run.ts';
 import type { Change } from './simulator/tables.ts';
@@ -42,19 +42,40 @@ export class Follower {
     this.#run.world.coverage.count('removal followed');
   }
 
-  /** Once all are finished: a payload for every slot that names one, and none for anybody else. */
-  judge(): Violation[] {
+  /**
+   * Once all are finished: a payload for every slot that names one, and none for anybody else; and nothing of an upload
+   * is there, item or payload, but somebody will look after it.
+   */
+  async judge(): Promise<Violation[]> {
     const { mirror, objects } = this.#run.world;
-    const named = new Set(
-      mirror.slots
-        .filter((slot) => slot.spilled && slot.removedAt === undefined)
-        .map((slot) => batchObjectKey(slot, slot.last)),
-    );
+    const slots = mirror.slots.filter((slot) => slot.removedAt === undefined);
+    const named = new Set([
+      ...slots.filter(({ spilled }) => spilled).map((slot) => batchObjectKey(slot, slot.last)),
+      ...slots.flatMap(({ topicId, uploads = new Map() }) =>
+        [...uploads.values()].map((uploadId) => uploadObjectKey({ topicId, uploadId })),
+      ),
+    ]);
+    const { watched, noted } = await this.#uploads();
+    const unwatched = [...noted].filter((key) => !watched.has(key));
     const dangling = [...named].filter((key) => !objects.has(key));
     const orphans = [...objects].filter((key) => !named.has(key));
     return [
       ...dangling.map((key): Violation => ({ kind: 'lost payload', what: key })),
+      ...unwatched.map((key): Violation => ({ kind: 'left over', what: `${key} is watched by nobody` })),
       ...orphans.map((key): Violation => ({ kind: 'orphan', what: key })),
     ];
+  }
+
+  /** Object keys of the uploads that have a watch, and of those that have an item. */
+  async #uploads(): Promise<{ readonly watched: ReadonlySet<string>; readonly noted: ReadonlySet<string> }> {
+    const watched = new Set<string>();
+    const noted = new Set<string>();
+    for (const { table, item } of await this.#run.world.items()) {
+      const key = table === 'log' ? parseLogItemKey(item.log!.S!, Number(item.last!.N)) : undefined;
+      if (key?.kind === 'upload') watched.add(uploadObjectKey(key));
+      if (item.usableUntil === undefined) continue;
+      noted.add(uploadObjectKey({ topicId: item.pk!.S!.slice(uploadsKey('').length), uploadId: item.sk!.S! }));
+    }
+    return { watched, noted };
   }
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { checkHistory } from './check-history.ts';
-import type { AppendCall, BoundsCall, History, ReadCall, StoredBatch } from './history.ts';
+import type { AppendCall, BoundsCall, History, PayloadRead, ReadCall, StoredBatch } from './history.ts';
 
 const LOG = { topicId: 'T1', partition: 0 };
-const EMPTY: History = { appends: [], reads: [], bounds: [], topics: [], stored: [] };
+const EMPTY: History = { appends: [], reads: [], bounds: [], topics: [], stored: [], payloads: [] };
 
 function append(begin: number, records: readonly string[], base: number, more: Partial<AppendCall> = {}): AppendCall {
   const answer = { duplicate: false, parts: [{ partition: 0, base, at: 7, records }] };
@@ -239,6 +239,34 @@ describe('a key', () => {
   it('never stands for two requests', () => {
     const appends = [append(0, ['a'], 0, once('f')), append(20, ['b'], 1, once('g'))];
     expect(kinds({ appends, stored: [stored(0, ['a']), stored(1, ['b'])] })).toEqual(['key reuse not noticed']);
+  });
+});
+
+describe('an upload', () => {
+  const named = append(0, ['a', 'b'], 0, { uploads: new Map([['b', 'U']]) });
+  const batch = stored(0, ['a', 'b'], { uploads: new Map([[1, 'U']]) });
+  const fetched = (got?: string): PayloadRead => {
+    const read = { reader: 'r', ...LOG, offset: 1, at: 50, uploadId: 'U', expected: 'bytes' };
+    return { ...read, ...(got !== undefined && { got }) };
+  };
+
+  it('is the value of the record that named it', () => {
+    expect(kinds({ appends: [named], stored: [batch] })).toEqual([]);
+    expect(kinds({ appends: [named], stored: [stored(0, ['a', 'b'])] })).toEqual(['changed']);
+    expect(kinds({ appends: [named], stored: [{ ...batch, uploads: new Map([[1, 'V']]) }] })).toEqual(['changed']);
+    expect(kinds({ appends: [append(0, ['a', 'b'], 0)], stored: [batch] })).toEqual(['changed']);
+  });
+
+  it('is that of one record alone', () => {
+    const other = append(20, ['c'], 2, { uploads: new Map([['c', 'U']]) });
+    const both = [batch, stored(2, ['c'], { uploads: new Map([[0, 'U']]) })];
+    expect(kinds({ appends: [named, other], stored: both })).toEqual(['upload used twice']);
+  });
+
+  it('reads as exactly its bytes', () => {
+    expect(kinds({ payloads: [fetched('bytes')] })).toEqual([]);
+    expect(kinds({ payloads: [fetched('other')] })).toEqual(['changed']);
+    expect(kinds({ payloads: [fetched()] })).toEqual(['lost payload']);
   });
 });
 

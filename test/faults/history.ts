@@ -6,6 +6,7 @@ export interface History {
   readonly topics: readonly TopicCall[];
   /** Every batch that was ever stored, also those that are gone by now. */
   readonly stored: readonly StoredBatch[];
+  readonly payloads: readonly PayloadRead[];
 }
 
 /** One partition's part of an answer. */
@@ -18,6 +19,8 @@ export interface AppendCall {
   readonly topic: string;
   /** Ids of the records. A repeat of a call has the same ones; nobody else has. */
   readonly records: readonly string[];
+  /** Ids of the uploads that its records name as their values, by record. */
+  readonly uploads?: ReadonlyMap<string, string>;
   readonly begin: number;
   /** When the answer was there. Absent: none came, and the call may be going on. */
   readonly end?: number;
@@ -70,10 +73,26 @@ export interface StoredBatch {
   readonly partition: number;
   readonly base: number;
   readonly records: readonly string[];
+  /** Ids of uploads that are values, by place in the batch. */
+  readonly uploads?: ReadonlyMap<number, string>;
   /** When it was stored; absent where nobody can know. */
   readonly storedAt?: number;
   /** From when on retention may have taken it, by any clock; absent: never. */
   readonly goneFrom?: number;
+}
+
+/** An uploaded value that a reader of a topic which is there fetched by the URL in its answer, while that is good. */
+export interface PayloadRead {
+  readonly reader: string;
+  readonly topicId: string;
+  readonly partition: number;
+  readonly offset: number;
+  readonly at: number;
+  readonly uploadId: string;
+  /** What was announced and uploaded under that id. */
+  readonly expected: string;
+  /** Absent: there was nothing. */
+  readonly got?: string;
 }
 
 /** Errors that say "nothing was stored by this call". */
@@ -81,6 +100,7 @@ export const NOTHING_STORED: ReadonlySet<string> = new Set([
   'invalid_request',
   'topic_not_found',
   'partition_not_found',
+  'upload_invalid',
   'throttled',
   'unavailable',
   'idempotency_in_progress',
@@ -109,9 +129,11 @@ export interface Violation {
     | 'answers differ'
     | 'key refused without reason'
     | 'key reuse not noticed'
+    | 'upload used twice'
     | 'lost payload'
     | 'orphan'
     | 'left over'
+    | 'live topic purged'
     | 'unexpected error'
     | 'no end';
   readonly what: string;

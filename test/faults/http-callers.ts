@@ -85,7 +85,7 @@ export class HttpCallers {
       }
     }
     const { appends, reads, bounds } = this;
-    return { appends, reads, bounds, topics: [], stored };
+    return { appends, reads, bounds, topics: [], stored, payloads: [] };
   }
 
   async #untilOver(act: () => Promise<unknown>): Promise<void> {

@@ -1,10 +1,11 @@
 import type { Placement } from '../../shared/domain/claim.ts';
-import { InvalidRequest } from '../../shared/domain/errors.ts';
+import { InvalidRequest, UploadInvalid } from '../../shared/domain/errors.ts';
 import type { Batch } from '../../shared/domain/record.ts';
 import { appendBatches } from '../../shared/operations/append-batches.ts';
 import type { Run } from './run.ts';
 import type { Host } from './simulator/host.ts';
 import { bytesOf } from './simulator/mirror.ts';
+import { upload } from './uploaders.ts';
 
 interface Group {
   readonly where: { readonly partition: number } | { readonly hash: number } | 'anywhere';
@@ -15,15 +16,19 @@ interface Group {
 export interface Draft {
   readonly topic: string;
   readonly groups: readonly Group[];
+  /** Ids of the uploads that are the values of records, by record. */
+  readonly uploads?: ReadonlyMap<string, string>;
   readonly once?: { readonly key: string; readonly fingerprint: string; readonly lifeMs: number };
 }
 
 const TRIES_MAX = 4;
+const UPLOADS_MAX = 3;
 const KEY_LIFE_MS_MAX = 24 * 3_600_000;
 
 /** Sends one request, as one caller or as several, until it is answered or they give up. */
-export async function produce(run: Run, draft = drawDraft(run)): Promise<void> {
+export async function produce(run: Run): Promise<void> {
   const { random, environment } = run;
+  const draft = await withUploads(run, drawDraft(run));
   const senders = draft.once !== undefined && random.chance(environment.raced) ? random.between(2, 3) : 1;
   const other =
     draft.once !== undefined && random.chance(environment.reused) ? drawDraft(run, draft.once.key) : undefined;
@@ -49,9 +54,19 @@ async function send(run: Run, draft: Draft): Promise<void> {
 
 /** Sends a request once. */
 export async function sendOnce(run: Run, draft: Draft, host: Host): Promise<'answered' | 'retry' | 'refused'> {
-  const { topic, groups, once } = draft;
+  const { topic, groups, uploads, once } = draft;
+  const records = groups.flatMap((group) => group.records);
+  const references = records.flatMap((record, index) => {
+    const uploadId = uploads?.get(record);
+    return uploadId === undefined ? [] : { record, index, uploadId };
+  });
+  const batchOf = (share: readonly string[]): Batch => {
+    const placed = references.map((reference) => ({ ...reference, position: share.indexOf(reference.record) }));
+    const own = placed.filter(({ position }) => position >= 0);
+    return { count: share.length, bytes: bytesOf(share), json: false, ...(own.length > 0 && { uploads: own }) };
+  };
   const told = run.recorder.append(
-    { topic, records: groups.flatMap(({ records }) => records), ...(once && { once }) },
+    { topic, records, ...(uploads && { uploads }), ...(once && { once }) },
     ({ placement }) => layOut(groups, placement),
   );
   run.harm(host);
@@ -59,18 +74,17 @@ export async function sendOnce(run: Run, draft: Draft, host: Host): Promise<'ans
     appendBatches(host.backbone, {
       topic,
       build: (placement) =>
-        new Map([...layOut(groups, placement)].map(([partition, records]) => [partition, batchOf(records)])),
+        new Map([...layOut(groups, placement)].map(([partition, share]) => [partition, batchOf(share)])),
+      ...(references.length > 0 && { uploads: references }),
       ...(once && { once }),
     }),
   );
   told(answer);
   if (answer === 'nothing') return 'retry';
   if ('answer' in answer) return answer.answer.outcomes.some((outcome) => 'error' in outcome) ? 'retry' : 'answered';
+  // What was not uploaded yet may be by then.
+  if (answer.error instanceof UploadInvalid) return run.random.chance(0.5) ? 'retry' : 'refused';
   return (answer.error as { retryable?: boolean }).retryable ? 'retry' : 'refused';
-}
-
-function batchOf(records: readonly string[]): Batch {
-  return { count: records.length, bytes: bytesOf(records), json: false };
 }
 
 function layOut(groups: readonly Group[], { partitions, keyless }: Placement): Map<number, string[]> {
@@ -101,6 +115,22 @@ function drawDraft(run: Run, sharedKey?: string): Draft {
   const lifeMs = Math.min(KEY_LIFE_MS_MAX, run.shortestRetentionMs / 2) - 2 * environment.skewMs - 2_000;
   const fingerprint = Buffer.from(name.padEnd(32)).toString('hex');
   return { ...draft, once: { key: sharedKey ?? `key-${name}`, fingerprint, lifeMs } };
+}
+
+/** Lets some records have uploads as their values: own ones as a rule, now and then one that others have named, too. */
+async function withUploads(run: Run, draft: Draft): Promise<Draft> {
+  const { random, environment, recorder } = run;
+  if (environment.uploads === 0) return draft;
+  const chosen = draft.groups.flatMap(({ records }) => records.filter(() => random.chance(environment.uploads)));
+  const uploads = new Map<string, string>();
+  for (const record of chosen.slice(0, UPLOADS_MAX)) {
+    const known = [...recorder.announced.keys()];
+    const other = known.length > 0 && random.chance(0.15);
+    const uploadId = other ? random.pick(known) : await upload(run, draft.topic);
+    if (uploadId !== undefined) uploads.set(record, uploadId);
+  }
+  if (random.chance(0.05)) await run.sleep(random.pick(environment.pausesMs));
+  return uploads.size === 0 ? draft : { ...draft, uploads };
 }
 
 /** Writers that reserve a few offsets each and are never heard of again, then one that is. */

@@ -2,7 +2,7 @@ import { BackboneError } from '../../shared/domain/errors.ts';
 import { RETENTION_FOREVER } from '../../shared/domain/limits.ts';
 import type { AppendResult } from '../../shared/operations/partition-append.ts';
 import type { Coverage } from './coverage.ts';
-import type { AppendCall, AppendPart, BoundsCall, History, ReadCall, TopicCall } from './history.ts';
+import type { AppendCall, AppendPart, BoundsCall, History, PayloadRead, ReadCall, TopicCall } from './history.ts';
 import type { Told, World } from './simulator/world.ts';
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
@@ -13,6 +13,9 @@ export class Recorder {
   readonly reads: ReadCall[] = [];
   readonly bounds: BoundsCall[] = [];
   readonly topics: TopicCall[] = [];
+  readonly payloads: PayloadRead[] = [];
+  /** What was announced and sent, by upload id. */
+  readonly announced = new Map<string, string>();
   /** Shortest retention that an incarnation ever had, ms; absent: only for ever. */
   readonly shortest = new Map<string, number>();
   readonly #world: World;
@@ -30,7 +33,7 @@ export class Recorder {
 
   /** Notes an append from its beginning on. @returns what to call with what its caller was told */
   append(
-    call: Pick<AppendCall, 'topic' | 'records' | 'once'>,
+    call: Pick<AppendCall, 'topic' | 'records' | 'uploads' | 'once'>,
     layOut: (result: AppendResult) => ReadonlyMap<number, readonly string[]>,
   ): (told: Told<AppendResult>) => void {
     const noted: Writable<AppendCall> = { ...call, begin: this.#world.now };
@@ -64,21 +67,22 @@ export class Recorder {
 
   /** @param toleranceMs by which clocks may differ */
   history(toleranceMs: number): History {
-    const { appends, reads, bounds, topics } = this;
+    const { appends, reads, bounds, topics, payloads } = this;
     const stored = this.#world.mirror.slots
       .filter(({ records }) => records.length > 0)
-      .map(({ topicId, partition, base, records, at, storedAt }) => {
+      .map(({ topicId, partition, base, records, uploads, at, storedAt }) => {
         const shortest = this.shortest.get(topicId);
         const goneFrom = shortest === undefined ? {} : { goneFrom: at + shortest - toleranceMs };
-        return { topicId, partition, base, records, storedAt, ...goneFrom };
+        return { topicId, partition, base, records, ...(uploads && { uploads }), storedAt, ...goneFrom };
       });
-    return { appends, reads, bounds, topics, stored };
+    return { appends, reads, bounds, topics, stored, payloads };
   }
 
   #refused(code: string): void {
     if (code === 'throttled') this.#coverage.count('refused: throttled');
     if (code === 'unavailable') this.#coverage.count('refused: unavailable');
     if (code === 'topic_not_found') this.#coverage.count('refused: topic not found');
+    if (code === 'upload_invalid') this.#coverage.count('refused: upload invalid');
     if (code === 'idempotency_in_progress') this.#coverage.count('in progress');
     if (code === 'idempotency_key_reused') this.#coverage.count('key reused');
     if (code === 'outcome_unknown') this.#coverage.count('outcome unknown');

@@ -3,6 +3,7 @@ import { RETENTION_FOREVER } from '../../shared/domain/limits.ts';
 import type { PartitionBounds } from '../../shared/operations/partition-bounds.ts';
 import { describePartitions } from '../../shared/operations/partitions.ts';
 import { putTopic } from '../../shared/operations/topics.ts';
+import { parseHeadKey, parseLogItemKey } from '../../shared/store/keys.ts';
 import { make, reconfigure, recreate, throttle } from './administrators.ts';
 import { checkHistory } from './check-history.ts';
 import { askBounds, boundsWithTopic, Reader } from './consumers.ts';
@@ -16,7 +17,7 @@ import type { Host } from './simulator/host.ts';
 import { Model } from './simulator/model.ts';
 import type { Random } from './simulator/random.ts';
 import { NoEnd } from './simulator/scheduler.ts';
-import type { DynamoModel } from './simulator/tables.ts';
+import type { Change, DynamoModel } from './simulator/tables.ts';
 import { World, type WorldOptions } from './simulator/world.ts';
 import { sweepAll, sweepOnce } from './sweeper.ts';
 
@@ -84,7 +85,10 @@ export class Run {
     this.random = world.random;
     this.recorder = new Recorder(world);
     this.#follower = new Follower(this);
-    world.onChange = (change) => this.#follower.take(change);
+    world.onChange = (change) => {
+      this.#follower.take(change);
+      this.#noticePurge(change);
+    };
     const { retentionMs, reconfigure } = environment;
     const shortest = retentionMs === RETENTION_FOREVER ? Number.POSITIVE_INFINITY : retentionMs;
     this.shortestRetentionMs = reconfigure > 0 ? HOUR : shortest;
@@ -237,6 +241,17 @@ export class Run {
     await this.#forget();
   }
 
+  /** Nothing of a topic that is there goes but by its expiry, and none of its heads is closed. */
+  #noticePurge({ table, before, after }: Change): void {
+    const closed = table === 'state' && before?.closed === undefined && after?.closed !== undefined;
+    const removed = table === 'log' && after === undefined && !this.world.isExpiring;
+    if (!closed && !removed) return;
+    const { topicId } = closed
+      ? parseHeadKey({ pk: after.pk!.S!, sk: after.sk!.S! })
+      : parseLogItemKey(before!.log!.S!, Number(before!.last!.N));
+    if (this.world.mirror.topics.has(topicId)) this.violations.push({ kind: 'live topic purged', what: topicId });
+  }
+
   /** Days later: what has expired is removed, whoever follows removals is done, and no payload is missing or left over. */
   async #forget(): Promise<void> {
     const { world } = this;
@@ -246,6 +261,6 @@ export class Run {
       this.violations.push(...(await sweepAll(this)));
       while (this.#follower.pending > 0) await this.sleep(1_000);
     }
-    this.violations.push(...this.#follower.judge());
+    this.violations.push(...(await this.#follower.judge()));
   }
 }

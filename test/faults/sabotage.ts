@@ -30,6 +30,7 @@ function like(name: string, changes: Partial<Environment> = {}): Environment {
   return { ...environment, ...changes };
 }
 
+const UPLOADS = like('uploads');
 const RACE = like('key race', { keyed: 1, raced: 1 });
 
 /**
@@ -184,8 +185,50 @@ export const SABOTAGES: Readonly<
     environment: like('spilled'),
     break: (host) => replace(host, 'log', () => ({ find: async () => undefined })),
   },
-  'a high watermark that ignores missing slots': {
+  'a use of an upload that is noted after the fill': {
+    seedsMax: 60,
+    environment: UPLOADS,
+    break: (host, world) =>
+      replace(host, 'uploads', (uploads) => ({
+        take: async (...taken) => {
+          world.scheduler.after(500, '', () => host.wake(() => void uploads.take(...taken).catch(() => {})));
+          return undefined;
+        },
+      })),
+  },
+  'an upload that is removed whoever has it': {
+    seedsMax: 20,
+    environment: UPLOADS,
+    break: (host) =>
+      host.rewrite((operation, input) =>
+        operation === 'DeleteItem' && JSON.stringify(input.Key).includes('uploads#') ? without(input) : input,
+      ),
+  },
+  'an upload that is taken unseen': {
+    seedsMax: 20,
+    environment: UPLOADS,
+    break: (host) => replace(host, 'uploadObjects', () => ({ check: async () => 'as_announced' })),
+  },
+  'an upload that nobody watches': {
+    seedsMax: 20,
+    environment: UPLOADS,
+    break: (host) => replace(host, 'uploads', () => ({ watch: async () => {} })),
+  },
+  'an upload that is announced whatever is there': {
     seedsMax: 100,
+    environment: UPLOADS,
+    break: (host) =>
+      host.rewrite((operation, input) =>
+        operation === 'PutItem' && 'usableUntil' in input.Item! ? without(input) : input,
+      ),
+  },
+  'a sweep that believes every announcement': {
+    seedsMax: 100,
+    environment: like('slow'),
+    break: (host) => replace(host, 'topicItems', () => ({ read: async () => undefined })),
+  },
+  'a high watermark that ignores missing slots': {
+    seedsMax: 200,
     environment: like('slow', { unread: 0 }),
     break: (host) =>
       replace(host, 'log', (log) => ({

@@ -45,7 +45,7 @@ async function leftovers(run: Run): Promise<string[]> {
     const head = /^head#(\w+)\./.exec(pk)?.[1];
     if (head !== undefined) return live.has(head) ? [] : [pk];
     if (table !== 'log' || item.void?.BOOL === true) return [];
-    const { topicId } = parseLogItemKey(item.log!.S!, Number(item.last!.N));
-    return live.has(topicId) ? [] : [`${item.log!.S} ${item.last!.N}`];
+    const { kind, topicId } = parseLogItemKey(item.log!.S!, Number(item.last!.N));
+    return kind === 'upload' || live.has(topicId) ? [] : [`${item.log!.S} ${item.last!.N}`];
   });
 }

@@ -1,4 +1,5 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
+import type { Context } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
 import { type ApiRoute, apiHandler } from '../../functions/api-handler.ts';
 import { InvalidRequest, OffsetOutOfRange, Throttled } from '../../shared/domain/errors.ts';
@@ -37,6 +38,14 @@ describe('the body of a request', () => {
     const asText = { body: 'aGk=', isBase64Encoded: false };
     expect((await call(echo, { event: asText })).text).toBe('aGk=');
     expect((await call(echo, { event: { ...asText, isBase64Encoded: true } })).text).toBe('hi');
+  });
+
+  it('is the same whoever looks, and its text does not stay in the event', async () => {
+    const { event } = gatewayEvent('POST', PATH, { body: 'text' });
+    const twice: ApiRoute = (request) =>
+      jsonAnswer([String(request.readBody()), String(request.readBody()), event.body]);
+    const { body } = await apiHandler(() => ({ [event.routeKey]: twice }), [])(event, {} as Context);
+    expect(JSON.parse(body!)).toEqual(['text', 'text', '']);
   });
 
   it('is decompressed when it says that it is gzip', async () => {

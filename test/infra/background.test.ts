@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { S3_CALLS } from '../../functions/dispatch.ts';
+import { CALLS } from '../../functions/tables.ts';
 import {
   BACKGROUND_FUNCTION_TIMEOUT_MS,
   BACKGROUND_MARGIN_MS,
@@ -72,6 +74,14 @@ describe('the wake queue', () => {
     for (const { Properties } of policies) {
       expect(JSON.stringify(Properties.PolicyDocument)).toContain('"aws:SecureTransport":"false"');
     }
+  });
+});
+
+describe('dispatch', () => {
+  it('has time left to hand on what S3 did not remove, when it called S3 in the last moment', () => {
+    const pausesMs = 2_000; // the SDK's, between its attempts, and more than they take
+    const handOnMs = CALLS.maxAttempts * CALLS.requestHandler.requestTimeout + pausesMs;
+    expect(S3_CALLS.maxAttempts * S3_CALLS.timeoutMs + handOnMs).toBeLessThan(BACKGROUND_MARGIN_MS);
   });
 });
 

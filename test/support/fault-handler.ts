@@ -38,6 +38,8 @@ export class FaultHandler {
   readonly metadata;
   /** Operations in the order in which attempts were made, such as `PutItem`. */
   readonly calls: string[] = [];
+  /** Told of each attempt that is lost, after how many ms its caller gives it up. */
+  onLost: (timeoutMs: number | undefined) => void = () => {};
   readonly #inner: Inner;
   #rules: Rule[] = [];
 
@@ -73,7 +75,7 @@ export class FaultHandler {
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: what the SDK's clients expect
-  async handle(request: Request, options?: unknown): Promise<any> {
+  async handle(request: Request, options?: { readonly requestTimeout?: number }): Promise<any> {
     const target = request.headers['x-amz-target'] ?? request.headers['X-Amz-Target'] ?? '';
     const operation = target.split('.')[1] ?? S3_OPERATIONS[request.method] ?? '';
     this.calls.push(operation);
@@ -86,9 +88,11 @@ export class FaultHandler {
     await rule.released;
     switch (rule.fault) {
       case 'lose-request':
+        this.onLost(options?.requestTimeout);
         throw lost();
       case 'lose-answer':
-        await this.#inner.handle(request, options);
+        await this.#inner.handle(request, {});
+        this.onLost(options?.requestTimeout);
         throw lost();
       case 'throttle':
         return refusal(400, 'ProvisionedThroughputExceededException');

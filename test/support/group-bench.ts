@@ -79,6 +79,10 @@ class ListPart implements PartSink {
     return this.count >= this.#room.records;
   }
 
+  room() {
+    return { records: this.#room.records - this.count, bytes: this.#room.bytes - this.bytes, partly: true };
+  }
+
   uploadsToLink(): [] {
     return [];
   }

@@ -36,6 +36,7 @@ export function resourcesOf(template: Template, type?: string): Record<string, R
 interface Statement {
   readonly Effect: 'Allow' | 'Deny';
   readonly Action: string | string[];
+  readonly Condition?: { readonly 'ForAllValues:StringLike': { readonly 'dynamodb:LeadingKeys': [string] } };
   /** A single resource of the stack: a list, a text or a pattern is not understood, so that no wildcard slips in. */
   readonly Resource: Arn & {
     readonly 'Fn::Join'?: readonly [separator: '', parts: readonly [Arn, '/*' | '/dead-letters/*']];
@@ -46,7 +47,7 @@ interface Arn {
   readonly 'Fn::GetAtt': readonly [id: string, attribute: 'Arn' | 'StreamArn'];
 }
 
-/** Per function, what its role allows: actions by resource, which is named as its construct is. */
+/** Per function, what its role allows: actions by resource, named as its construct is, and by the keys that are allowed. */
 export function allowedActions(template: Template): Record<string, Record<string, string[]>> {
   const policies = Object.values(resourcesOf(template, 'AWS::IAM::Policy'));
   const functions = Object.values(resourcesOf(template, 'AWS::Lambda::Function'));
@@ -64,17 +65,24 @@ export function allowedActions(template: Template): Record<string, Record<string
 /** What a pattern behind the bucket's ARN stands for. */
 const PATTERNS = { '/*': ' objects', '/dead-letters/*': ' dead-letters' } as const;
 
-function byResource({ Effect, Action, Resource, ...conditions }: Statement): [resource: string, actions: string[]] {
+function byResource({
+  Effect,
+  Action,
+  Resource,
+  Condition,
+  ...more
+}: Statement): [resource: string, actions: string[]] {
   // Either one resource, or objects in the bucket: the bucket's own ARN, and a pattern behind it.
   const inside = Resource['Fn::Join']?.[1];
   const [id, attribute] = inside === undefined ? Resource['Fn::GetAtt'] : inside[0]['Fn::GetAtt'];
   const pattern = inside && PATTERNS[inside[1]];
   const name = /^Backbone(?:Storage)?([A-Za-z]+?)[0-9A-F]{8}$/.exec(id)?.[1];
-  if (Effect !== 'Allow' || name === undefined || Object.keys(conditions).length > 0 || (inside && !pattern)) {
+  if (Effect !== 'Allow' || name === undefined || Object.keys(more).length > 0 || (inside && !pattern)) {
     throw new Error(`a statement that this does not understand, on ${id}`);
   }
   const part = pattern ?? (attribute === 'StreamArn' ? ' stream' : '');
-  return [`${name}${part}`, [Action].flat().sort()];
+  const keys = Condition?.['ForAllValues:StringLike']['dynamodb:LeadingKeys'];
+  return [`${name}${part}${keys === undefined ? '' : ` ${keys}`}`, [Action].flat().sort()];
 }
 
 /** The file in `functions/` that a function is built from. */

@@ -20,6 +20,7 @@ export class EmbeddedModel implements DynamoModel {
     this.#dynamodb = new DynamoDb(database, () => this.now);
     database.listeners.push((changes) => {
       for (const { table, before, after } of changes) {
+        if (before === undefined && after === undefined) continue; // deleted, but it was not there
         this.onChange({ table: table.TableName, before: decoded(before) as Item, after: decoded(after) as Item });
       }
     });

@@ -5,12 +5,13 @@ import type { SweepPorts } from '../../../shared/operations/sweep.ts';
 import { DeadLetterObjects } from '../../../shared/store/dead-letter-objects.ts';
 import { LogPurge } from '../../../shared/store/log-purge.ts';
 import { SweepLease } from '../../../shared/store/sweep-lease.ts';
+import { SIMULATED_URLS } from './bucket.ts';
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
 import { SimulatedClient, type Wire } from './sdk.ts';
 import { TABLES } from './tables.ts';
 
-const ULID_LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const ULID_LETTERS = [...'0123456789ABCDEFGHJKMNPQRSTVWXYZ'];
 
 export type Rewrite = (operation: string, input: Record<string, unknown> & { Item?: object; Key?: object }) => object;
 
@@ -49,10 +50,13 @@ export class Host {
       newToken: () => random.hex(8),
       deadLetterObjects: new DeadLetterObjects(clients.s3, env.bucket),
     };
+    const newUlid = () => Array.from({ length: 26 }, () => random.pick(ULID_LETTERS)).join('');
     this.backbone = {
       ...openBackbone(clients, env, observe, { now: () => this.now() }),
+      uploadUrls: SIMULATED_URLS as unknown as Backbone['uploadUrls'],
       newReservationId: () => random.hex(12),
-      newTopicId: () => Array.from({ length: 26 }, () => random.pick([...ULID_LETTERS])).join(''),
+      newTopicId: newUlid,
+      newUploadId: newUlid,
       random: () => random.next(),
       sleep: (ms) => new Promise((resolve) => scheduler.after(ms, '', () => this.wake(resolve))),
     };

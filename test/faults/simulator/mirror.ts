@@ -1,4 +1,5 @@
-import { batchObjectKey, parseLogItemKey } from '../../../shared/store/keys.ts';
+import { batchObjectKey, parseLogItemKey, TOPICS } from '../../../shared/store/keys.ts';
+import { readSlot } from '../../../shared/store/slot-item.ts';
 import type { Item } from './expressions.ts';
 import type { Change } from './tables.ts';
 
@@ -12,6 +13,8 @@ export interface HeldSlot {
   readonly records: readonly string[];
   /** Its payload is in the bucket. */
   readonly spilled: boolean;
+  /** Ids of uploads that are values, by place in the batch. */
+  readonly uploads?: ReadonlyMap<number, string>;
   /** Epoch ms in its reservation. */
   readonly at: number;
   readonly storedAt: number;
@@ -25,6 +28,8 @@ export class Mirror {
   readonly reserved = new Map<string, { readonly base: number; readonly at: number }[]>();
   /** Offset below which the head says that everything is settled, by log. */
   readonly settled = new Map<string, number>();
+  /** Ids of topics that are there. */
+  readonly topics = new Set<string>();
   /** Payloads in the bucket. */
   payload: (key: string) => Uint8Array | undefined = () => undefined;
 
@@ -55,6 +60,7 @@ export class Mirror {
     const spilled = item.spill !== undefined;
     const bytes = item.spill === undefined ? item.batch?.B : this.payload(batchObjectKey(key, last));
     const records = item.void?.BOOL ? [] : recordsOf(bytes);
+    const uploads = uploadsOf(item);
     this.slots.push({
       topicId,
       partition,
@@ -62,6 +68,7 @@ export class Mirror {
       last,
       records,
       spilled,
+      ...(uploads && { uploads }),
       at: Number(item.at!.N),
       storedAt: now,
     });
@@ -76,6 +83,11 @@ export class Mirror {
   }
 
   #takeState(before: Item | undefined, after: Item | undefined, now: number): void {
+    if ((after ?? before)?.pk?.S === TOPICS) {
+      if (before !== undefined) this.topics.delete(before.id!.S!);
+      if (after !== undefined) this.topics.add(after.id!.S!);
+      return;
+    }
     const base = Number(before?.next?.N);
     if (after?.next === undefined) return;
     const log = after.pk!.S!.slice('head#'.length);
@@ -85,6 +97,12 @@ export class Mirror {
     this.reserved.set(log, known);
     known.push({ base, at: now });
   }
+}
+
+function uploadsOf(item: Item): Map<number, string> | undefined {
+  const slot = item.uploads === undefined ? undefined : readSlot(item);
+  if (slot?.kind !== 'batch' || slot.uploads === undefined) return undefined;
+  return new Map([...slot.uploads].map(([position, { uploadId }]) => [position, uploadId]));
 }
 
 /** A batch's bytes in a simulation: the ids of its records, as JSON. */

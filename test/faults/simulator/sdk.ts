@@ -49,7 +49,7 @@ export class SimulatedClient {
     this.#wire = wire;
   }
 
-  async send(command: Command): Promise<object> {
+  async send(command: Command, options: { readonly requestTimeout?: number } = {}): Promise<object> {
     const operation = command.constructor.name.replace(/Command$/, '');
     const input = this.#host.sent(operation, command.input);
     let signedAt = 0;
@@ -62,7 +62,7 @@ export class SimulatedClient {
       { name: 'httpSigningMiddleware', step: 'finalizeRequest' },
     );
     const attempt = stack.resolve(async () => {
-      return { output: await this.#attempt(operation, input, signedAt), response: {} };
+      return { output: await this.#attempt(operation, input, signedAt, options.requestTimeout), response: {} };
     }, {});
     for (let attempts = 1; ; attempts++) {
       try {
@@ -75,7 +75,7 @@ export class SimulatedClient {
     }
   }
 
-  #attempt(operation: string, input: object, signedAt: number): Promise<object> {
+  #attempt(operation: string, input: object, signedAt: number, timeoutMs = STORE_ATTEMPT_TIMEOUT_MS): Promise<object> {
     const { there, back, requestLost, answerLost, refused, carriedOut } = this.#wire.fate(this.#host, operation, input);
     const scheduler = this.#scheduler;
     return new Promise((resolve, reject) => {
@@ -87,7 +87,7 @@ export class SimulatedClient {
           how();
         });
       const timeout = Object.assign(new Error('no answer in time'), { name: 'TimeoutError' });
-      scheduler.after(STORE_ATTEMPT_TIMEOUT_MS, '', () => end(() => reject(timeout)));
+      scheduler.after(timeoutMs, '', () => end(() => reject(timeout)));
       if (requestLost) return scheduler.note(() => `${this.#host.name} ${operation} is lost`);
       scheduler.after(there, '', async () => {
         const error = refused === undefined ? undefined : refusal(refused);

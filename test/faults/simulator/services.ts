@@ -1,4 +1,4 @@
-import { NoSuchKey } from '@aws-sdk/client-s3';
+import { Bucket } from './bucket.ts';
 import type { Item } from './expressions.ts';
 import type { Random } from './random.ts';
 import { type Change, type DynamoModel, keyOf, type Outcome } from './tables.ts';
@@ -15,7 +15,7 @@ interface Before {
 export class Services {
   readonly #dynamodb: DynamoModel;
   readonly #random: Random;
-  readonly #objects = new Map<string, Uint8Array>();
+  readonly bucket = new Bucket();
   /** Images from before the last change, by table and key: what a stale read may still see. */
   readonly #before = new Map<string, Before>();
 
@@ -30,7 +30,7 @@ export class Services {
   }
 
   async run(operation: string, input: object): Promise<Outcome> {
-    if (operation.includes('Object')) return this.#runS3(operation, input as { Bucket: string; Key: string });
+    if (operation.includes('Object')) return this.bucket.run(operation, input as { Bucket: string; Key: string });
     if (operation === 'BatchWriteItem') return this.#writeSome(input as { RequestItems: Record<string, object[]> });
     const outcome = await this.#dynamodb.run(operation, input);
     const weak = (operation === 'Query' || operation === 'GetItem') && !('ConsistentRead' in input);
@@ -44,37 +44,6 @@ export class Services {
     const done = this.#random.chance(0.2) ? this.#random.between(0, writes.length - 1) : writes.length;
     if (done > 0) await this.#dynamodb.run('BatchWriteItem', { RequestItems: { [table]: writes.slice(0, done) } });
     return { output: { UnprocessedItems: done < writes.length ? { [table]: writes.slice(done) } : {} } };
-  }
-
-  /** Keys of everything in the bucket. */
-  get objects(): ReadonlySet<string> {
-    return new Set(this.#objects.keys());
-  }
-
-  /** What the bucket holds under a key. */
-  object(key: string): Uint8Array | undefined {
-    return this.#objects.get(key);
-  }
-
-  #runS3(
-    operation: string,
-    input: { Key: string; Body?: Uint8Array; Delete?: { Objects: { Key: string }[] } },
-  ): Outcome {
-    switch (operation) {
-      case 'PutObject':
-        this.#objects.set(input.Key, Uint8Array.from(input.Body!));
-        return { output: {} };
-      case 'GetObject': {
-        const bytes = this.#objects.get(input.Key);
-        if (bytes !== undefined) return { output: { Body: { transformToByteArray: async () => bytes } } };
-        return { error: new NoSuchKey({ message: 'no such key', $metadata: { httpStatusCode: 404 } }) };
-      }
-      case 'DeleteObjects':
-        for (const { Key } of input.Delete!.Objects) this.#objects.delete(Key);
-        return { output: {} };
-      default:
-        throw new Error(`the model of S3 has no ${operation}`);
-    }
   }
 
   /** Every item that was read may be shown as it was before its last change, if that is not long ago. */

@@ -1,6 +1,10 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { PRESIGNED_LIFE_MS } from '../../../shared/domain/limits.ts';
+import { uploadObjectKey } from '../../../shared/store/keys.ts';
+import { sha256Of } from '../../support/upload.ts';
 import { ENVIRONMENTS } from '../environments.ts';
 import { runSeed } from '../run.ts';
+import { Bucket, SIMULATED_URLS } from './bucket.ts';
 import { EmbeddedModel } from './embedded-model.ts';
 import { changesOf, holds } from './expressions.ts';
 import { Model } from './model.ts';
@@ -39,7 +43,7 @@ describe('a seed', () => {
 
   it('does the same on the embedded engine, which is under the contract suites', async () => {
     const embedded = await EmbeddedModel.open();
-    for (const seed of [3, 6, 8, 14]) {
+    for (const seed of [3, 6, 8, 14, 15]) {
       const { trace, history } = await runSeed(seed, { traced: true });
       const there = await runSeed(seed, { traced: true, dynamodb: embedded });
       expect(there.trace).toEqual(trace);
@@ -140,6 +144,36 @@ describe('a read that need not be consistent', () => {
     expect(await looks({})).toEqual([false, true]);
     model.now += 5_000;
     expect(await looks({})).toEqual([true]);
+  });
+});
+
+describe('the bucket', () => {
+  const payload = Buffer.from('payload');
+  const signed = { topicId: 'T', uploadId: 'U', size: payload.length, sha256: sha256Of(payload) };
+  const Key = uploadObjectKey(signed);
+
+  it('takes what was signed, in its time, and nothing else', async () => {
+    const bucket = new Bucket();
+    const { url } = await SIMULATED_URLS.put(signed, 1_000);
+    expect(bucket.put(url, Buffer.from('PAYLOAD'), 1_000)).toBe('refused');
+    expect(bucket.put(url, Buffer.from('payload!'), 1_000)).toBe('refused');
+    expect(bucket.put(url, payload, 1_001 + PRESIGNED_LIFE_MS)).toBe('refused');
+    expect(bucket.put(await SIMULATED_URLS.get(signed, 1_000), payload, 1_000)).toBe('refused');
+    expect(bucket.run('HeadObject', { Key })).toMatchObject({ error: { name: 'NotFound' } });
+    expect(bucket.put(url, payload, 1_000 + PRESIGNED_LIFE_MS)).toBe('stored');
+    const ChecksumSHA256 = Buffer.from(signed.sha256, 'hex').toString('base64');
+    expect(bucket.run('HeadObject', { Key })).toEqual({ output: { ContentLength: 7, ChecksumSHA256 } });
+  });
+
+  it('gives it back by a URL that is good, until it is deleted', async () => {
+    const bucket = new Bucket();
+    const url = await SIMULATED_URLS.get(signed, 1_000);
+    expect(bucket.get(url, 1_000)).toBe('missing');
+    bucket.put((await SIMULATED_URLS.put(signed, 1_000)).url, payload, 1_000);
+    expect(bucket.get(url, 1_000)).toEqual(new Uint8Array(payload));
+    expect(bucket.get(url, 1_001 + PRESIGNED_LIFE_MS)).toBe('refused');
+    bucket.run('DeleteObject', { Key });
+    expect(bucket.get(url, 1_000)).toBe('missing');
   });
 });
 

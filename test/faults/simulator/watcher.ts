@@ -1,5 +1,6 @@
 import { STORE_ATTEMPT_TIMEOUT_MS } from '../../../shared/domain/limits.ts';
 import type { Observation } from '../../../shared/domain/observation.ts';
+import { uploadLogKey } from '../../../shared/store/keys.ts';
 import type { Coverage } from '../coverage.ts';
 import type { Host } from './host.ts';
 import type { Change, Outcome } from './tables.ts';
@@ -19,6 +20,8 @@ export class Watcher {
   readonly #coverage: Coverage;
   /** The single offset that a host has voided last, by log. */
   readonly #lastVoid = new Map<string, number>();
+  /** Ids of the uploads that were announced. */
+  readonly #noted = new Set<string>();
 
   constructor(coverage: Coverage) {
     this.#coverage = coverage;
@@ -33,6 +36,14 @@ export class Watcher {
   changed({ before, after }: Change): void {
     const replaced = before?.claim !== undefined && after?.claim !== undefined;
     if (replaced && before.expiresAt?.N !== after.expiresAt?.N) this.#coverage.count('expired claim replaced');
+    if ((before ?? after)?.usableUntil === undefined) return;
+    if (before === undefined) {
+      this.#noted.add(after!.sk!.S!);
+      this.#coverage.count('upload announced');
+    } else if (after === undefined) this.#coverage.count('upload forgotten');
+    else if (before.usedBy === undefined) this.#coverage.count('upload taken');
+    else if (before.usedBy.S === after.usedBy?.S) this.#coverage.count('own upload recognised');
+    else this.#coverage.count('upload taken from a void');
   }
 
   /** @param ageMs since the attempt was signed */
@@ -43,7 +54,9 @@ export class Watcher {
     const met = 'error' in outcome ? (outcome.error as Error & { Item?: Values }).Item : undefined;
     const refused = 'error' in outcome && outcome.error.name === 'ConditionalCheckFailedException';
     if (operation === 'PutObject') this.#coverage.count('batch spilled');
-    if (operation === 'DeleteObjects') this.#coverage.count('payload removed');
+    if (operation === 'DeleteObjects' || operation === 'DeleteObject') this.#coverage.count('payload removed');
+    const [, watched] = Item?.log?.S?.split(uploadLogKey({ topicId: '', uploadId: '' })) ?? [];
+    if (watched !== undefined && this.#noted.has(watched)) this.#coverage.count('upload kept for its record');
     if (Item?.void?.BOOL === true) this.#void(host, Item, refused, met);
     else if (Item?.append !== undefined && refused && same(met?.append, Item.append)) {
       this.#coverage.count('own slot recognised');
@@ -52,6 +65,8 @@ export class Watcher {
     } else if (UpdateExpression.startsWith('SET claim')) {
       if (!refused) this.#coverage.count('claim moved');
       else if (!same(met?.claim, values?.[':to'])) this.#coverage.count('claim move lost');
+    } else if (UpdateExpression.startsWith('SET usedBy')) {
+      if (refused && met !== undefined) this.#coverage.count('upload met another use');
     } else if (UpdateExpression.startsWith('SET #next') && refused) {
       const own =
         met !== undefined &&

@@ -58,7 +58,7 @@ export class World implements Wire {
     this.#dynamodb = dynamodb;
     this.#services = new Services(dynamodb, this.random);
     this.#watcher = new Watcher(this.coverage);
-    this.mirror.payload = (key) => this.#services.object(key);
+    this.mirror.payload = (key) => this.#services.bucket.object(key);
     dynamodb.onChange = (change) => {
       this.mirror.take(change, this.scheduler.now);
       this.#services.remember(change);
@@ -78,7 +78,7 @@ export class World implements Wire {
 
   /** Keys of everything in the bucket. */
   get objects(): ReadonlySet<string> {
-    return this.#services.objects;
+    return this.#services.bucket.objects;
   }
 
   /** A new process. */
@@ -120,6 +120,23 @@ export class World implements Wire {
     });
     const nothing = (): 'nothing' => 'nothing';
     return Promise.race([answered, host.died.then(nothing), this.scheduler.sleep(CALLER_PATIENCE_MS).then(nothing)]);
+  }
+
+  /** One PUT by a presigned URL, from outside of every host. @returns 'nothing' when there was no answer */
+  async put(url: string, bytes: Uint8Array): Promise<'stored' | 'refused' | 'nothing'> {
+    const { there, back, requestLost, answerLost } = this.network.fate();
+    await this.scheduler.sleep(there);
+    if (requestLost) return 'nothing';
+    const outcome = this.#services.bucket.put(url, bytes, this.now);
+    this.coverage.count(outcome === 'stored' ? 'payload uploaded' : 'payload refused by the bucket');
+    this.scheduler.note(() => `PUT ${(JSON.parse(url) as { key: string }).key} → ${outcome}`);
+    await this.scheduler.sleep(back);
+    return answerLost ? 'nothing' : outcome;
+  }
+
+  /** A GET by a presigned URL that gets through. */
+  get(url: string): Uint8Array | 'refused' | 'missing' {
+    return this.#services.bucket.get(url, this.now);
   }
 
   /** Removes some of what has expired, in any order, as the service does when it comes to it. */
@@ -194,7 +211,7 @@ function describe(operation: string, input: object): string {
   if (typeof named === 'string') return `${operation} ${named}`;
   const values = ExpressionAttributeValues as Item | undefined;
   const where = named?.log?.S ?? named?.pk?.S ?? values?.[':log']?.S ?? values?.[':pk']?.S ?? '';
-  const at = named?.last?.N ?? values?.[':offset']?.N ?? '';
+  const at = named?.last?.N ?? values?.[':offset']?.N ?? (named?.sk?.S?.length === 26 ? named.sk.S : '');
   const what = named?.void === undefined ? '' : ` void of ${named.count?.N}`;
   return `${operation} ${where.replace(/[0-9A-Z]{22}(?=[0-9A-Z]{4}[.#])/, '…')} ${at}${what}`;
 }

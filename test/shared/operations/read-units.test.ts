@@ -25,6 +25,7 @@ async function read(offset: number, recordsMax: number): Promise<{ records: numb
     records += taken;
     return from + taken;
   };
+  const room = () => ({ records: recordsMax - records, bytes: Number.POSITIVE_INFINITY, partly: true });
   const limits: number[] = [];
   const { log } = host.backbone;
   const spied = Object.assign(Object.create(log), {
@@ -35,15 +36,28 @@ async function read(offset: number, recordsMax: number): Promise<{ records: numb
   });
   const deadline = bench.clock.now() + 20_000;
   const request = { topic, partition: 0, offset, waitMs: 0, slotsMax: recordsMax, deadline };
-  await readBatches({ ...host.backbone, log: spied }, request, { take, isFull: () => records >= recordsMax });
+  await readBatches({ ...host.backbone, log: spied }, request, { take, isFull: () => records >= recordsMax, room });
   return { records, limits };
 }
 
-it('asks for about as many slots as the last answer took, once it knows, and not for as many as it wants records', async () => {
+it('asks for a few slots at first, and for about as many as the last answer took once it knows', async () => {
   for (let i = 0; i < 40; i++) await append(host, topic, `r${i}`, 10);
-  expect(await read(0, 100)).toEqual({ records: 100, limits: [100] });
+  // 4 bring 40 of 100 records: 6 more are wanted, a quarter of them and one.
+  expect(await read(0, 100)).toEqual({ records: 100, limits: [4, 9] });
   expect(await read(100, 100)).toEqual({ records: 100, limits: [14] });
   expect(await read(200, 100)).toEqual({ records: 100, limits: [14] });
+});
+
+it('asks once where one slot has all that is wanted, and in proportion where another number is', async () => {
+  for (let i = 0; i < 12; i++) await append(host, topic, `r${i}`, 100);
+  expect(await read(0, 100)).toEqual({ records: 100, limits: [4] });
+  expect(await read(100, 100)).toEqual({ records: 100, limits: [3] });
+  expect(await read(200, 400)).toEqual({ records: 400, limits: [6] });
+});
+
+it('asks twice for slots of one record each, however many are wanted', async () => {
+  for (let i = 0; i < 60; i++) await append(host, topic, `r${i}`);
+  expect(await read(0, 50)).toEqual({ records: 50, limits: [4, 59] });
 });
 
 it('asks again when slots hold less than they used to, and for all when it met the end', async () => {
@@ -51,9 +65,7 @@ it('asks again when slots hold less than they used to, and for all when it met t
   for (let i = 0; i < 30; i++) await append(host, topic, `s${i}`);
   await read(0, 20);
   expect((await read(80, 20)).limits).toEqual([4]);
-  const thinner = await read(100, 20);
-  expect(thinner.records).toBe(20);
-  expect(thinner.limits.length).toBeGreaterThan(1);
+  expect(await read(100, 20)).toEqual({ records: 20, limits: [4, 21] });
   await read(120, 20);
   expect((await read(120, 20)).limits).toEqual([20]);
 });

@@ -162,3 +162,43 @@ it('brings a few payloads ahead, and no more than it may', async () => {
   expect(got).toEqual(Array.from({ length: 12 }, (_, i) => `${LARGE} ${i}@${i}..${i}`));
   expect(host.faults.calls.filter((call) => call === 'GetObject')).toHaveLength(12);
 });
+
+describe('an answer that has room for some of many spilled batches', () => {
+  beforeEach(async () => {
+    for (let i = 0; i < 8; i++) await append(host, topic, `${LARGE} ${i}`, 10);
+  });
+  /** Reads with room for so much. @returns how many slots came, and how many objects were asked for */
+  const readWithin = async (records: number, bytes: number, partly: boolean) => {
+    const left = { records, bytes };
+    let slots = 0;
+    const take = (slot: BatchSlot, from: number) => {
+      const taken = partly ? Math.min(slot.count, left.records) : slot.count;
+      const fits = partly ? left.bytes > 0 : slot.count <= left.records && slot.batch.length <= left.bytes;
+      if (slots > 0 && !fits) return from;
+      slots += 1;
+      left.records -= taken;
+      left.bytes -= slot.batch.length;
+      return from + taken;
+    };
+    host.faults.calls.length = 0;
+    const deadline = host.backbone.clock.now() + 20_000;
+    const request = { topic, partition: 0, offset: 0, waitMs: 0, slotsMax: records, deadline };
+    const sink = { take, isFull: () => left.records <= 0, room: () => ({ ...left, partly }) };
+    const { nextOffset } = await readBatches(host.backbone, request, sink);
+    return { slots, nextOffset, gets: host.faults.calls.filter((call) => call === 'GetObject').length };
+  };
+  const size = `${LARGE} 0`.length;
+
+  it('fetches those alone, by their records', async () => {
+    expect(await readWithin(30, 1_000, true)).toEqual({ slots: 3, nextOffset: 30, gets: 3 });
+    expect(await readWithin(25, 1_000, true)).toEqual({ slots: 3, nextOffset: 25, gets: 3 });
+    expect(await readWithin(25, 1_000, false)).toEqual({ slots: 2, nextOffset: 20, gets: 2 });
+  });
+
+  it('fetches those alone, by their bytes, and the first in any case', async () => {
+    expect(await readWithin(100, 3 * size, false)).toEqual({ slots: 3, nextOffset: 30, gets: 3 });
+    expect(await readWithin(100, 3 * size - 1, false)).toEqual({ slots: 2, nextOffset: 20, gets: 2 });
+    expect(await readWithin(100, 1, false)).toEqual({ slots: 1, nextOffset: 10, gets: 1 });
+    expect(await readWithin(100, 2 * size + 1, true)).toEqual({ slots: 3, nextOffset: 30, gets: 3 });
+  });
+});

@@ -1,5 +1,11 @@
-import { expect, it } from 'vitest';
-import { BATCH_WRITE_MAX, LATE_MAX_MS, SWEEP_ITEMS_MAX, SWEEP_RUN_MS } from '../../../shared/domain/limits.ts';
+import { describe, expect, it } from 'vitest';
+import {
+  BATCH_WRITE_MAX,
+  LATE_MAX_MS,
+  SWEEP_ITEMS_MAX,
+  SWEEP_LEFTOVERS_MAX,
+  SWEEP_RUN_MS,
+} from '../../../shared/domain/limits.ts';
 import { type SweepPorts, sweep } from '../../../shared/operations/sweep.ts';
 
 interface Purged {
@@ -19,9 +25,11 @@ function purgeOf(slots: number, deleting: (lasts: readonly number[], call: numbe
   const note = async (name: string) => void calls.push(name);
   const leftover = { name: 'orders', id: 'T', partitions: 1, at: 0, state: 'deleted', closedAt: 0 } as const;
   const ports: SweepPorts = {
+    topicItems: { read: async () => undefined },
     leftovers: {
       list: async () => ({ items: [leftover] }),
       markAbandoned: async () => true,
+      withdraw: async () => {},
       markClosed: async () => {},
       remove: () => note('remove leftover'),
     },
@@ -90,4 +98,69 @@ it('deletes no more than so many items in one run, however fast the store is', a
   expect(calls.at(-1)).toBe('release');
   expect(calls).not.toContain('remove head');
   expect(marks.at(-1)).toBe(SWEEP_ITEMS_MAX);
+});
+
+describe('of many leftovers', () => {
+  const idsOf = (count: number) => Array.from({ length: count }, (_, i) => `T${String(i).padStart(4, '0')}`);
+
+  /** Deleted topics, of which those in `open` have heads that nobody has seen closed, each with `slots` slots. */
+  function manyOf(ids: readonly string[], open: readonly string[], slots: (id: string) => number) {
+    const { ports } = purgeOf(0, () => []);
+    const acts: string[] = [];
+    const left = new Map(ids.map((id) => [id, slots(id)]));
+    const items = ids.map((id) => {
+      const closed = open.includes(id) ? {} : { closedAt: 0 };
+      return { name: id, id, partitions: 1, at: 0, state: 'deleted' as const, ...closed };
+    });
+    const many: SweepPorts = {
+      ...ports,
+      leftovers: {
+        ...ports.leftovers,
+        list: async () => ({ items }),
+        remove: async (id) => void acts.push(`gone ${id}`),
+      },
+      heads: {
+        ...ports.heads,
+        close: async ({ topicId }) => void acts.push(`close ${topicId}`),
+        remove: async () => {},
+      },
+      purge: {
+        list: async ({ topicId }, kind, _, limit) => {
+          const count = kind === 'intents' ? 0 : left.get(topicId)!;
+          return { lasts: Array.from({ length: Math.min(count, limit) }, (_, last) => last), more: count > limit };
+        },
+        delete: async ({ topicId }, _, lasts) => {
+          left.set(topicId, left.get(topicId)! - lasts.length);
+          return [];
+        },
+      },
+    };
+    return { ports: many, acts };
+  }
+  const run = (ports: SweepPorts) => sweep(ports, LATE_MAX_MS + SWEEP_RUN_MS);
+
+  it('those whose heads may be open are closed before anything is purged', async () => {
+    const { ports, acts } = manyOf(idsOf(5), ['T0002', 'T0004'], () => 10);
+    expect(await run(ports)).toEqual([]);
+    expect(acts.slice(0, 2)).toEqual(['close T0002', 'close T0004']);
+    expect(acts.slice(2).toSorted()).toEqual(['gone T0000', 'gone T0001', 'gone T0003']);
+  });
+
+  it('a huge one holds up no other', async () => {
+    const { ports, acts } = manyOf(idsOf(4), ['T0003'], (id) => (id === 'T0000' ? 10 * SWEEP_ITEMS_MAX : 3_000));
+    expect(await run(ports)).toEqual([]);
+    expect(acts).toEqual(['close T0003', 'gone T0001', 'gone T0002']);
+  });
+
+  it('all come up in the end, also where there are more than one run works on', async () => {
+    const ids = idsOf(SWEEP_LEFTOVERS_MAX + 40);
+    const { ports, acts } = manyOf(ids, [ids.at(-1)!], () => 1);
+    let chance = 0;
+    for (const next of [0, 0.6]) {
+      chance = next;
+      await run({ ...ports, random: () => chance });
+    }
+    expect(acts[0]).toBe(`close ${ids.at(-1)}`);
+    expect(new Set(acts.filter((act) => act.startsWith('gone'))).size).toBe(ids.length - 1);
+  });
 });

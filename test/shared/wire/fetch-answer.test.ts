@@ -74,6 +74,25 @@ describe('a JSON answer', () => {
     });
   });
 
+  it('tells its room: records, and bytes by how much became of those before', () => {
+    const answer = openFetchAnswer({ ...ALL, maxRecords: 3, maxBytes: 10_000 });
+    const least = answer.room();
+    expect(least).toMatchObject({ records: 3, partly: true });
+    expect(least.bytes).toBeGreaterThan(9_800);
+    const slot = slotOf([record(JSON.stringify('a'.repeat(4_000))), record('1')], 0, true);
+    answer.take(slot, 0);
+    expect(answer.room().records).toBe(1);
+    const perByte = slot.batch.length / 4_200;
+    expect(answer.room().bytes / perByte).toBeGreaterThan(5_000);
+    expect(answer.room().bytes / perByte).toBeLessThan(6_500);
+  });
+
+  it('tells every timestamp, also those that are the same as the one before', () => {
+    const times = [7, 7, 7, 8, 7, 7];
+    const records = times.map((timestamp) => ({ ...record('1'), timestamp }));
+    expect(shown(slotOf(records, 0, true)).map(({ timestamp }) => timestamp)).toEqual(times);
+  });
+
   it('is well made without records', () => {
     expect(JSON.parse(body(openFetchAnswer(ALL)))).toEqual({ ...FINDINGS, records: [] });
   });
@@ -383,14 +402,23 @@ describe('a raw answer', () => {
     expect([least.take(slot(0), 0), least.isFull()]).toEqual([2, true]);
   });
 
+  it('tells its room: records and bytes, of whole batches', () => {
+    const answer = openFetchAnswer({ ...raw, maxRecords: 3, maxBytes: 1_000 });
+    answer.take(slot(0), 0);
+    expect(answer.room()).toEqual({ records: 1, bytes: 1_000 - slot(0).batch.length, partly: false });
+  });
+
   it('is empty when there is nothing', () => {
     expect(openFetchAnswer(raw).finish(FINDINGS).body).toEqual(Buffer.alloc(0));
   });
 
-  it('does not alter what is stored', () => {
-    const stored = slot(40);
+  it('tells offsets beyond 32 bits, and does not alter what is stored', async () => {
+    const stored = slot(2 ** 40 + 3);
     const before = Buffer.from(stored.batch);
-    openFetchAnswer(raw).take(stored, 40);
+    const answer = openFetchAnswer(raw);
+    answer.take(stored, 2 ** 40 + 3);
+    const [first] = await decodeByKafkaJs(answer.finish(FINDINGS).body as Buffer);
+    expect(Number(first?.offset)).toBe(2 ** 40 + 3);
     expect(Buffer.from(stored.batch)).toEqual(before);
   });
 });

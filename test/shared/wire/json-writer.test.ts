@@ -22,6 +22,27 @@ describe('a JSON writer', () => {
     expect(writer.finish(bytes('[[[['), bytes(']'))).toBe('[[[[12]');
   });
 
+  it('leaves a large text in its bytes, and grows no further than it is told', () => {
+    const writer = new JsonWriter(1, 1_500_002);
+    for (let i = 0; i < 3; i++) writer.copy(bytes('é'.repeat(250_000)), 0, 500_000);
+    const text = writer.finish(bytes('<'), bytes('>'));
+    expect(text).toBeInstanceOf(Buffer);
+    expect((text as Buffer).equals(bytes(`<${'é'.repeat(750_000)}>`))).toBe(true);
+    expect((text as Buffer).buffer.byteLength).toBeLessThan(1_600_000);
+  });
+
+  it('is not copied by every write when it holds more than it was told', () => {
+    const writer = new JsonWriter(0, 10);
+    writer.copy(Buffer.alloc(1_100_000, 'a'), 0, 1_100_000);
+    const buffers = new Set<ArrayBufferLike>();
+    for (let i = 0; i < 1_000; i++) {
+      writer.piece(bytes(',1'));
+      buffers.add(writer.written().buffer);
+    }
+    expect(buffers.size).toBe(1);
+    expect(writer.length).toBe(1_102_000);
+  });
+
   it('never shares its memory with another that is at work', () => {
     new JsonWriter().finish(bytes(''), bytes('a'.repeat(1_000)));
     const [one, other] = [new JsonWriter(), new JsonWriter()];
