@@ -17,6 +17,8 @@ export interface Group extends GroupId {
   readonly checkAt: number;
   /** Epoch ms up to which somebody who claimed the check may be at it; 0: nobody. */
   readonly busyUntil: number;
+  /** A subscription's: the backbone itself is its member, and nobody joins it. */
+  readonly isSubscription?: true;
 }
 
 /** A deleted incarnation of which something may be left. */

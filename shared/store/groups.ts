@@ -8,6 +8,7 @@ import {
 import type { DeletedGroup, Group, GroupId } from '../domain/group.ts';
 import type { Page } from '../domain/topic.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { deletedGroupItem, groupEntryItem, groupItem, toGroup } from './group-item.ts';
 import {
   DELETED_GROUPS,
   deletedGroupKey,
@@ -16,7 +17,6 @@ import {
   groupKey,
   KNOWN_LAYOUT,
   KNOWN_VERSION,
-  LAYOUT_VERSION,
   refuseUnknownLayout,
   type StateKey,
 } from './keys.ts';
@@ -56,19 +56,14 @@ export class Groups {
         {
           Put: {
             TableName: this.#table,
-            Item: toItem(group),
+            Item: groupItem(group),
             ConditionExpression: 'attribute_not_exists(pk)',
           },
         },
         {
           Put: {
             TableName: this.#table,
-            Item: {
-              ...key(groupEntryKey(group.name)),
-              v: { N: LAYOUT_VERSION },
-              id: { S: group.id },
-              createdAt: { N: String(group.createdAt) },
-            },
+            Item: groupEntryItem(group),
           },
         },
       ],
@@ -174,13 +169,13 @@ export class Groups {
   }
 
   /**
-   * Takes the name off a group and lists it as deleted, in one step: nothing is ever lost between the two.
+   * Takes the name off a group, which is no subscription's, and lists it as deleted, in one step: nothing is ever lost between the two.
    *
    * @param at epoch ms @returns false when the group is no longer this incarnation @throws {WriteFailed}
    */
   async delete({ name, id }: GroupId, at: number): Promise<boolean> {
     const isThis = {
-      ConditionExpression: `${KNOWN_LAYOUT} AND id = :id`,
+      ConditionExpression: `${KNOWN_LAYOUT} AND id = :id AND attribute_not_exists(subscription)`,
       ExpressionAttributeValues: { ':id': { S: id }, ...KNOWN_VERSION },
     };
     const command = new TransactWriteItemsCommand({
@@ -190,12 +185,7 @@ export class Groups {
         {
           Put: {
             TableName: this.#table,
-            Item: {
-              ...key(deletedGroupKey(id)),
-              v: { N: LAYOUT_VERSION },
-              name: { S: name },
-              at: { N: String(at) },
-            },
+            Item: deletedGroupItem({ name, id }, at),
           },
         },
       ],
@@ -248,30 +238,6 @@ function seenValues({ id, version, busyUntil }: Group): Item {
 function isClaimed(found: Group, seen: Group, busyUntil: number): boolean {
   const isMine = found.id === seen.id && found.version === seen.version && found.busyUntil === busyUntil;
   return isMine && found.checkAt === busyUntil;
-}
-
-function toItem(group: Group): Item {
-  return {
-    ...key(groupKey(group.name)),
-    v: { N: LAYOUT_VERSION },
-    id: { S: group.id },
-    createdAt: { N: String(group.createdAt) },
-    version: { N: String(group.version) },
-    checkAt: { N: String(group.checkAt) },
-    busyUntil: { N: String(group.busyUntil) },
-  };
-}
-
-function toGroup(name: string, item: Item): Group {
-  refuseUnknownLayout(item);
-  return {
-    name,
-    id: item.id!.S!,
-    createdAt: Number(item.createdAt!.N),
-    version: Number(item.version!.N),
-    checkAt: Number(item.checkAt!.N),
-    busyUntil: Number(item.busyUntil!.N),
-  };
 }
 
 function toEntry(item: Item): GroupEntry {

@@ -21,6 +21,7 @@ import type { UploadId } from '../domain/upload.ts';
  * Log    upload watch   log=<topicId>#upload.<uploadId>, last=0  upload         expiry   v expiresAt?
  * State  topic          pk=topics, sk=<topic name>               live topic     yes      v id partitions retentionMs
  *                                                                                        createdAt hiddenUntil growingTo?
+ *                                                                                        subscribed?
  * State  leftover       pk=leftovers, sk=<topicId>               incarnation    yes      v name partitions at deleted?
  *                                                                without topic           abandoned? closedAt?
  * State  head           pk=head#<topicId>.<partition>, sk=head   partition      yes      v next r0…r7 logStart settled
@@ -31,10 +32,14 @@ import type { UploadId } from '../domain/upload.ts';
  *                                                                                        usedBy? usedAt? usedCount?
  * State  lease          pk=sweep, sk=lease                       working sweep  yes      v token until
  * State  group          pk=group#<group name>, sk=group          live group     yes      v id createdAt version checkAt
- *                                                                                        busyUntil
+ *                                                                                        busyUntil subscription?
  * State  group entry    pk=groups, sk=<group name>               live group     never    v id createdAt
  * State  deleted group  pk=deleted-groups, sk=<groupId>          group being    never    v name at
  *                                                                purged
+ * State  subscription   pk=subscription#<name>,                  subscription   yes      v revision groupId topics target
+ *                       sk=subscription                                                  state reason? lastError? …
+ * State  subscription   pk=subscriptions, sk=<name>              subscription   never    v groupId
+ *        entry
  * State  member         pk=<group>#members, sk=<member key>      member         yes      v memberId lastSeenAt
  *                                                                                        sessionTimeoutMs topics joinedAt
  *                                                                                        instanceId? expiresAt
@@ -43,7 +48,14 @@ import type { UploadId } from '../domain/upload.ts';
  * State  group topic    pk=<group>#topics, sk=<topicId>          topic that the grows    v name known partitions
  *                                                                group knew
  * State  position       pk=<group>#<topicId>.<partition>,        partition of   yes      v epoch committed owner? metadata?
- *                       sk=position                              a group
+ *                       sk=position                              a group                 until? push?
+ * State  subscriber     pk=subscribers#<topicId>,                subscription   known    v groupId topic known
+ *                       sk=<group name>                          of a topic
+ * State  touched        pk=touched#<hour>,                       partition with yes      v expiresAt
+ *                       sk=<topicId>.<partition>                 subscribers
+ *                                                                that grew
+ * State  pending        pk=pending, sk=<groupId>#<topicId>.      position that  yes      v group topic known dueAt
+ *                       <partition>                              must not rest
  * State  dead letter    pk=<group>#dead-letters, sk=<topicId>.   dead letter    never    v topic payload or object, error
  *                       <partition, 4 digits>.<offset, 16>                               attempts redrives firstFailedAt
  *                                                                                        deadLetteredAt
@@ -150,6 +162,16 @@ export function groupEntryKey(name: string): StateKey {
   return { pk: GROUPS, sk: name };
 }
 
+/** @param name of the subscription, and of its group */
+export function subscriptionKey(name: string): StateKey {
+  return { pk: `subscription#${name}`, sk: 'subscription' };
+}
+
+/** Key of the item by which a subscription stands in the list of them. */
+export function subscriptionEntryKey(name: string): StateKey {
+  return { pk: SUBSCRIPTIONS, sk: name };
+}
+
 export function deletedGroupKey(groupId: string): StateKey {
   return { pk: DELETED_GROUPS, sk: groupId };
 }
@@ -179,6 +201,31 @@ export function groupTopicKey(group: GroupId, topicId: string): StateKey {
 
 export function positionKey(position: PositionId): StateKey {
   return { pk: `${ownedBy(position.group)}${logKey(position)}`, sk: 'position' };
+}
+
+/** Partition key of all subscriptions of one incarnation of a topic, sorted by name. */
+export function subscribersKey(topicId: string): string {
+  return `subscribers#${topicId}`;
+}
+
+export function subscriberKey(topicId: string, groupName: string): StateKey {
+  return { pk: subscribersKey(topicId), sk: groupName };
+}
+
+/** Partition key of all partitions with subscribers that grew in one hour. @param hour since the epoch */
+export function touchedKey(hour: number): string {
+  return `touched#${hour}`;
+}
+
+export function pendingKey({ group, ...partition }: PositionId): StateKey {
+  return { pk: PENDING, sk: `${group.id}#${logKey(partition)}` };
+}
+
+/** The position that a pending marker is about, but for its group's name. @throws {Error} when it is none's key */
+export function parsePendingSort(sk: string): PartitionId & { readonly groupId: string } {
+  const match = /^([0-9A-HJKMNP-TV-Z]{26})#(.+)$/.exec(sk);
+  if (match === null) throw new Error(`'${sk}' is not the key of a pending marker`);
+  return { groupId: match[1]!, ...parseLogKey(match[2]!) };
 }
 
 /** Partition key of all dead letters of a group, sorted by topic id, partition, offset. */
@@ -229,8 +276,12 @@ export const TOPICS = 'topics';
 export const LEFTOVERS = 'leftovers';
 /** Partition key of the entries of all live groups, sorted by name. */
 export const GROUPS = 'groups';
+/** Partition key of the entries of all subscriptions, sorted by name. */
+export const SUBSCRIPTIONS = 'subscriptions';
 /** Partition key of groups that are being purged, sorted by id. */
 export const DELETED_GROUPS = 'deleted-groups';
+/** Partition key of the positions of subscriptions that must not rest, sorted by group. */
+export const PENDING = 'pending';
 const HEAD = 'head#';
 const INTENT = '#spill';
 const UPLOAD = '#upload.';

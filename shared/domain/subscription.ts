@@ -1,0 +1,73 @@
+import type { DeliveryError } from './delivery.ts';
+import type { GroupId } from './group.ts';
+
+/** Whoever records are pushed to, as the subscriber named it. */
+export type TargetAddress =
+  | {
+      readonly kind: 'lambda';
+      /** In the embedded backbone also `file:` and the path of a module. */
+      readonly functionArn: string;
+    }
+  | {
+      readonly kind: 'http';
+      readonly url: string;
+      /** As Standard Webhooks writes it. */
+      readonly secret: string;
+      /** The one before it, which signs as well until `until` (epoch ms). */
+      readonly oldSecret?: { readonly secret: string; readonly until: number };
+    }
+  | { readonly kind: 'sqs'; readonly queueUrl: string }
+  | { readonly kind: 'eventBridge'; readonly eventBusName: string };
+
+/** Where a subscription begins in partitions that it has no position in: resolved once, and stored. */
+export type SubscriptionStart = 'earliest' | 'latest' | { /** Epoch ms. */ readonly at: number };
+
+/** What becomes of a record that was tried as often as it may be. */
+export type OnFailure = 'deadLetter' | 'halt';
+
+/** What a subscriber may settle. */
+export interface SubscriptionSettings {
+  /** Names, sorted, none twice. */
+  readonly topics: readonly string[];
+  readonly target: TargetAddress;
+  readonly from: SubscriptionStart;
+  /** Most that one call carries. */
+  readonly batch: { readonly maxRecords: number; readonly maxBytes: number };
+  /** How long a call may take. Of a Lambda target: the function's own timeout. */
+  readonly timeoutMs: number;
+  /** Pattern in EventBridge's language, as JSON; absent: every record. */
+  readonly filter?: string;
+  readonly retry: { readonly maxAttempts: number; readonly minBackoffMs: number; readonly maxBackoffMs: number };
+  readonly onFailure: OnFailure;
+  /** Dead letters in a row on one partition that halt the subscription. */
+  readonly haltAfterDeadLetters: number;
+}
+
+/** `paused`: by its subscriber, or its target wants no more. `halted`: something has to be mended first. */
+export type SubscriptionState = 'active' | 'paused' | 'halted';
+
+/** A group whose member is the backbone itself, pushing to a target. */
+export interface Subscription extends SubscriptionSettings {
+  /** Of the same name. Made and deleted with it. */
+  readonly group: GroupId;
+  readonly state: SubscriptionState;
+  /** Why it is not active, for whoever looks. */
+  readonly reason?: string;
+  /** What stopped it. */
+  readonly lastError?: DeliveryError;
+  /** Epoch ms. */
+  readonly createdAt: number;
+  /** Epoch ms. */
+  readonly updatedAt: number;
+  /** Grows with every write: whoever changes it names the one it saw. */
+  readonly revision: number;
+}
+
+/** What somebody changes of a subscription. */
+export type SubscriptionChange = Omit<Subscription, 'group' | 'createdAt' | 'revision'>;
+
+/** The secrets that sign now, the newest first. @param now epoch ms */
+export function signingSecrets(target: Extract<TargetAddress, { kind: 'http' }>, now: number): readonly string[] {
+  const { secret, oldSecret } = target;
+  return oldSecret !== undefined && oldSecret.until > now ? [secret, oldSecret.secret] : [secret];
+}
