@@ -163,6 +163,10 @@ export const SQS_BATCH_ENTRIES_MAX = 10;
 /** Source: AWS, EventBridge, "PutEvents": entries per call, and the size of one entry and of all of them. */
 export const EVENT_BRIDGE_ENTRIES_MAX = 10;
 export const EVENT_BRIDGE_BYTES_MAX = 256 * 1024;
+/** The longest that the wake queue keeps a message back. Source: AWS, SQS quotas, "Message delay", 15 minutes. */
+export const WAKE_DELAY_MS_MAX = 900_000;
+/** How long it is remembered that a partition grew in an hour: the sweep looks at it for two more. */
+export const TOUCHED_LIFE_MS = 3 * 3_600_000;
 /** How long the secret before the last rotation still signs. */
 export const OLD_SECRET_LIFE_MS = 24 * 3_600_000;
 

@@ -16,6 +16,40 @@ export interface Position {
   readonly owner?: string;
   /** Given with the last commit. At most 255 bytes. */
   readonly metadata?: string;
+  /** Epoch ms up to which the owner may be at it: of subscriptions. */
+  readonly until?: number;
+  /** Of subscriptions. */
+  readonly push?: PushState;
+}
+
+/** What a subscription remembers of a partition beside how far it is. */
+export interface PushState {
+  /** What has gone wrong at `committed`, and is not settled. */
+  readonly failure?: Failure;
+  /** Dead letters one after another, with nothing delivered in between; absent: none. */
+  readonly deadLettersInARow?: number;
+  /** The last call was slow, failed or met nobody: the next one is made where it holds up none that are quick. */
+  readonly isSlow?: boolean;
+  /** Offsets that retention has overtaken, all in all; absent: none. */
+  readonly expired?: number;
+  /** What went wrong last, settled or not. */
+  readonly lastError?: { readonly name: string; readonly message: string /** Epoch ms. */; readonly at: number };
+}
+
+/** How a delivery that failed goes on: always from `committed`. */
+export interface Failure {
+  /** Epoch ms before which it is not tried again. */
+  readonly retryAt: number;
+  /** Times that the record at `committed` has failed by itself. */
+  readonly attempts: number;
+  /** Calls in a row that met nobody. */
+  readonly absences: number;
+  /** Records of one call at most, while the batch that failed is not behind. */
+  readonly span: number;
+  /** Where that batch ended: no call goes past it. */
+  readonly end: number;
+  /** Epoch ms. */
+  readonly firstFailedAt: number;
 }
 
 /** Who writes to a position that it holds. */

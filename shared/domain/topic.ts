@@ -15,6 +15,8 @@ export interface Topic {
   readonly hiddenUntil: number;
   /** Partitions for which there may be heads, where these are more: it is growing, or a growth was broken off. */
   readonly growingTo?: number;
+  /** Somebody subscribes to it, or did: what is appended has to be told. */
+  readonly subscribed?: true;
 }
 
 /** An incarnation without a topic: one that is being made, or whose heads and data are to be removed. */

@@ -7,7 +7,8 @@ import type { PartitionId } from '../domain/topic.ts';
 import type { UploadId } from '../domain/upload.ts';
 
 /*
- * Every stored item, its key and what it holds. No key is built or taken apart anywhere else.
+ * Every stored item, its key and what it holds. No key is built or taken apart anywhere else, but those by which
+ * subscriptions are woken: they are in `push-keys.ts`.
  *
  * table  item           key                                      one per        mutable  attributes
  * -----  -------------  ---------------------------------------  -------------  -------  ----------------------------------
@@ -203,31 +204,6 @@ export function positionKey(position: PositionId): StateKey {
   return { pk: `${ownedBy(position.group)}${logKey(position)}`, sk: 'position' };
 }
 
-/** Partition key of all subscriptions of one incarnation of a topic, sorted by name. */
-export function subscribersKey(topicId: string): string {
-  return `subscribers#${topicId}`;
-}
-
-export function subscriberKey(topicId: string, groupName: string): StateKey {
-  return { pk: subscribersKey(topicId), sk: groupName };
-}
-
-/** Partition key of all partitions with subscribers that grew in one hour. @param hour since the epoch */
-export function touchedKey(hour: number): string {
-  return `touched#${hour}`;
-}
-
-export function pendingKey({ group, ...partition }: PositionId): StateKey {
-  return { pk: PENDING, sk: `${group.id}#${logKey(partition)}` };
-}
-
-/** The position that a pending marker is about, but for its group's name. @throws {Error} when it is none's key */
-export function parsePendingSort(sk: string): PartitionId & { readonly groupId: string } {
-  const match = /^([0-9A-HJKMNP-TV-Z]{26})#(.+)$/.exec(sk);
-  if (match === null) throw new Error(`'${sk}' is not the key of a pending marker`);
-  return { groupId: match[1]!, ...parseLogKey(match[2]!) };
-}
-
 /** Partition key of all dead letters of a group, sorted by topic id, partition, offset. */
 export function deadLettersKey(group: GroupId): string {
   return `${ownedBy(group)}dead-letters`;
@@ -280,8 +256,6 @@ export const GROUPS = 'groups';
 export const SUBSCRIPTIONS = 'subscriptions';
 /** Partition key of groups that are being purged, sorted by id. */
 export const DELETED_GROUPS = 'deleted-groups';
-/** Partition key of the positions of subscriptions that must not rest, sorted by group. */
-export const PENDING = 'pending';
 const HEAD = 'head#';
 const INTENT = '#spill';
 const UPLOAD = '#upload.';

@@ -1,27 +1,11 @@
-import {
-  type AttributeValue,
-  DeleteItemCommand,
-  GetItemCommand,
-  TransactWriteItemsCommand,
-  UpdateItemCommand,
-  type UpdateItemCommandInput,
-} from '@aws-sdk/client-dynamodb';
+import { DeleteItemCommand, GetItemCommand, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
 import type { GroupId } from '../domain/group.ts';
 import type { Holder, Position, PositionId } from '../domain/position.ts';
 import type { PartitionId } from '../domain/topic.ts';
-import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
-import {
-  groupKey,
-  KNOWN_LAYOUT,
-  KNOWN_VERSION,
-  LAYOUT_VERSION,
-  positionKey,
-  refuseUnknownLayout,
-  type StateKey,
-} from './keys.ts';
+import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { groupKey, KNOWN_LAYOUT, KNOWN_VERSION, positionKey } from './keys.ts';
+import { key, type PositionChange, toAttributes, toPosition, updatePosition } from './position-item.ts';
 import { transact } from './transact.ts';
-
-type Item = Record<string, AttributeValue>;
 
 const NAMES = { '#epoch': 'epoch', '#owner': 'owner' };
 const COMMITTED = { '#committed': 'committed', '#metadata': 'metadata' };
@@ -145,7 +129,7 @@ export class Positions {
   }
 
   /**
-   * A change by somebody who does not own it: fences whoever does.
+   * A change by somebody who does not own it: fences whoever does. What a subscription had met there is forgotten.
    *
    * @param to `epoch`: higher than the one seen @returns false when it is no longer as seen @throws {WriteFailed}
    */
@@ -153,11 +137,11 @@ export class Positions {
     const { metadata } = to;
     const met = await this.#update(position, {
       UpdateExpression: `SET #epoch = :next, #committed = :to${
-        metadata === undefined ? ' REMOVE #owner, #metadata' : ', #metadata = :metadata REMOVE #owner'
-      }`,
+        metadata === undefined ? '' : ', #metadata = :metadata'
+      } REMOVE #owner, #until, #push${metadata === undefined ? ', #metadata' : ''}`,
       // Its owner may have committed under the same epoch since.
       ConditionExpression: `${IS_EPOCH} AND #committed = :seen`,
-      ExpressionAttributeNames: { ...NAMES, ...COMMITTED },
+      ExpressionAttributeNames: { ...NAMES, ...COMMITTED, '#until': 'until', '#push': 'push' },
       ExpressionAttributeValues: {
         ':epoch': { N: String(seen.epoch) },
         ':next': { N: String(to.epoch) },
@@ -184,24 +168,8 @@ export class Positions {
     await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
-  /** @returns undefined when the condition held, else what it met @throws {WriteFailed | UnknownLayout} */
-  async #update(
-    position: PositionId,
-    change: Omit<UpdateItemCommandInput, 'TableName' | 'Key'>,
-  ): Promise<Position | 'nothing' | undefined> {
-    const command = new UpdateItemCommand({
-      TableName: this.#table,
-      Key: key(positionKey(position)),
-      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-      ...change,
-    });
-    try {
-      await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
-      return undefined;
-    } catch (error) {
-      if (!isConditionFailed(error)) throw error;
-      return error.Item === undefined ? 'nothing' : toPosition(error.Item);
-    }
+  #update(position: PositionId, change: PositionChange): Promise<Position | 'nothing' | undefined> {
+    return updatePosition(this.#dynamodb, this.#table, position, change);
   }
 }
 
@@ -215,29 +183,5 @@ function holding({ owner, epoch }: Holder, namesOwner = owner !== undefined) {
       ...(owner === undefined ? {} : { ':owner': { S: owner } }),
       ...KNOWN_VERSION,
     },
-  };
-}
-
-function key({ pk, sk }: StateKey): Item {
-  return { pk: { S: pk }, sk: { S: sk } };
-}
-
-function toAttributes({ epoch, committed, owner, metadata }: Position): Item {
-  return {
-    v: { N: LAYOUT_VERSION },
-    epoch: { N: String(epoch) },
-    committed: { N: String(committed) },
-    ...(owner === undefined ? {} : { owner: { S: owner } }),
-    ...(metadata === undefined ? {} : { metadata: { S: metadata } }),
-  };
-}
-
-function toPosition(item: Item): Position {
-  refuseUnknownLayout(item);
-  return {
-    epoch: Number(item.epoch!.N),
-    committed: Number(item.committed!.N),
-    ...(item.owner === undefined ? {} : { owner: item.owner.S! }),
-    ...(item.metadata === undefined ? {} : { metadata: item.metadata.S! }),
   };
 }

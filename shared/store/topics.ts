@@ -108,6 +108,19 @@ export class Topics {
     return whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
+  /** Has appends to this incarnation told to its subscribers. @returns false when it is gone @throws {WriteFailed} */
+  async markSubscribed({ name, id }: Pick<Topic, 'name' | 'id'>): Promise<boolean> {
+    const command = new UpdateItemCommand({
+      TableName: this.#table,
+      Key: itemKey(topicKey(name)),
+      UpdateExpression: 'SET subscribed = :true',
+      ConditionExpression: `${KNOWN_LAYOUT} AND id = :id`,
+      ExpressionAttributeValues: { ':true': { BOOL: true }, ':id': { S: id }, ...KNOWN_VERSION },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    return whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+  }
+
   /**
    * Takes the name off an incarnation and lists it as deleted, in one step: nothing is ever lost between the two.
    *
@@ -200,6 +213,7 @@ function toTopic(item: Item): Topic {
     createdAt: Number(item.createdAt!.N),
     hiddenUntil: Number(item.hiddenUntil!.N),
     ...(item.growingTo === undefined ? {} : { growingTo: Number(item.growingTo.N) }),
+    ...(item.subscribed?.BOOL && { subscribed: true }),
   };
 }
 

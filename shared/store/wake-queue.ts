@@ -1,13 +1,21 @@
-import { ChangeMessageVisibilityCommand, SendMessageBatchCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import {
+  ChangeMessageVisibilityCommand,
+  SendMessageBatchCommand,
+  type SendMessageBatchRequestEntry,
+  type SQSClient,
+} from '@aws-sdk/client-sqs';
+import { WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
 import type { Removal } from '../domain/removal.ts';
+import type { WakeUp } from '../domain/wake-up.ts';
 import { WriteAttempts } from './dynamo.ts';
 import { intentKey, LAYOUT_VERSION, logKey, parseLogItemKey, uploadLogKey } from './keys.ts';
 
 /*
- * A message, as JSON: {"v": "1", "removed": [[log, last, expired], …]}
+ * A message, as JSON: {"v": "1", "removed": [[log, last, expired], …]} or {"v": "1", "wake": {topicId, partition, …}}
  *
  *   log, last   key of the item that is gone from the Log table
  *   expired     1 when it is known that its time was up, else 0
+ *   wake        a `WakeUp`
  */
 
 /** Removals in one message: about 25 KB, less than half of what SQS bills as one. */
@@ -30,12 +38,31 @@ export class WakeQueue {
 
   /** Hands removals on to be followed later. @throws {WriteFailed} some may have been handed on */
   async sendRemovals(removals: readonly Removal[]): Promise<void> {
-    const bodies: string[] = [];
+    const entries: { MessageBody: string }[] = [];
     for (let i = 0; i < removals.length; i += REMOVALS_PER_MESSAGE) {
-      bodies.push(encodeRemovals(removals.slice(i, i + REMOVALS_PER_MESSAGE)));
+      entries.push({ MessageBody: encodeRemovals(removals.slice(i, i + REMOVALS_PER_MESSAGE)) });
     }
-    for (let i = 0; i < bodies.length; i += MESSAGES_PER_BATCH) {
-      const Entries = bodies.slice(i, i + MESSAGES_PER_BATCH).map((MessageBody, n) => ({ Id: String(n), MessageBody }));
+    await this.#send(entries);
+  }
+
+  /**
+   * Wakes subscriptions. The queue shares its consumers out among them: a subscription that is slow keeps no other waiting.
+   *
+   * @param delayMs at most `WAKE_DELAY_MS_MAX` @throws {WriteFailed} some may have been sent
+   */
+  async wake(wakeUps: readonly WakeUp[], delayMs = 0): Promise<void> {
+    await this.#send(
+      wakeUps.map((wakeUp) => ({
+        MessageBody: encodeWakeUp(wakeUp),
+        MessageGroupId: wakeUp.to?.group.id ?? wakeUp.topicId,
+        ...(delayMs > 0 && { DelaySeconds: Math.ceil(Math.min(delayMs, WAKE_DELAY_MS_MAX) / 1_000) }),
+      })),
+    );
+  }
+
+  async #send(messages: readonly Omit<SendMessageBatchRequestEntry, 'Id'>[]): Promise<void> {
+    for (let i = 0; i < messages.length; i += MESSAGES_PER_BATCH) {
+      const Entries = messages.slice(i, i + MESSAGES_PER_BATCH).map((message, n) => ({ Id: String(n), ...message }));
       const command = new SendMessageBatchCommand({ QueueUrl: this.#url, Entries });
       const { Failed = [] } = await new WriteAttempts(command).outcome(this.#sqs.send(command));
       // Success may have a remainder.
@@ -57,6 +84,16 @@ export class WakeQueue {
 export function encodeRemovals(removals: readonly Removal[]): string {
   const removed = removals.map((removal) => [...keyOf(removal), removal.expired ? 1 : 0]);
   return JSON.stringify({ v: LAYOUT_VERSION, removed });
+}
+
+export function encodeWakeUp(wakeUp: WakeUp): string {
+  return JSON.stringify({ v: LAYOUT_VERSION, wake: wakeUp });
+}
+
+/** @returns undefined for what is no wake-up: another message of ours, or none */
+export function decodeWakeUp(body: string): WakeUp | undefined {
+  const { v, wake } = JSON.parse(body) as { v?: unknown; wake?: WakeUp };
+  return v === LAYOUT_VERSION ? wake : undefined;
 }
 
 /** @throws {Error} when the message is none of ours */

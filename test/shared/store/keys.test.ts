@@ -26,6 +26,7 @@ import {
   uploadLogKey,
   uploadObjectKey,
 } from '../../../shared/store/keys.ts';
+import { parsePendingSort, pendingKey, subscriberKey, touchedKey } from '../../../shared/store/push-keys.ts';
 
 const partition = { topicId: '01ARZ3NDEKTSV4RRFFQ69G5FAV', partition: 1_023 };
 
@@ -97,6 +98,17 @@ describe('keys', () => {
       expect(() => parseDeadLetterSort(`${partition.topicId}.1023.41`)).toThrow(/not the key/);
     });
 
+    it('of a pending position tell which, but for the name of its group', () => {
+      const { pk, sk } = pendingKey({ group, ...partition });
+      expect(pk).toBe('pending');
+      expect(parsePendingSort(sk)).toEqual({ groupId: group.id, ...partition });
+      expect(() => parsePendingSort(`${group.name}#${sk}`)).toThrow(/not the key/);
+      expect(subscriberKey(partition.topicId, group.name)).toEqual({
+        pk: `subscribers#${partition.topicId}`,
+        sk: group.name,
+      });
+    });
+
     it('sort as versions and offsets do', () => {
       const versions = [0, 9, 10, 9_999_999_999].map((version) => assignmentKey(group, version).sk);
       expect(versions.toSorted()).toEqual(versions);
@@ -132,8 +144,23 @@ describe('keys', () => {
         groupKey('members').pk,
         groupEntryKey('group').pk,
         deletedGroupKey(id).pk,
+        subscriberKey(id, 'x').pk,
+        touchedKey(500_000),
+        pendingKey({ group, ...partition }).pk,
       ];
-      for (const name of ['head', 'claim', 'uploads', 'group', 'groups', 'deleted-groups', 'topics', 'sweep']) {
+      for (const name of [
+        'head',
+        'claim',
+        'uploads',
+        'group',
+        'groups',
+        'deleted-groups',
+        'topics',
+        'sweep',
+        'subscribers',
+        'touched',
+        'pending',
+      ]) {
         const called = { name, id };
         const own = [memberKey(called, 'a'), assignmentKey(called, 1), groupTopicKey(called, id)];
         for (const { pk } of [...own, positionKey({ group: called, ...partition }), deadLetterKey(called, letter)]) {

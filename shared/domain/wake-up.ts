@@ -1,0 +1,28 @@
+import type { GroupId } from './group.ts';
+import type { PartitionId } from './topic.ts';
+
+/** A subscription of one topic's incarnation, as those know it that wake it. */
+export interface Subscriber {
+  readonly group: GroupId;
+  /** Name of the topic. */
+  readonly topic: string;
+  /** Partitions that the topic had when it was subscribed to: those added since start at their first record (G5). */
+  readonly known: number;
+}
+
+/** A hint that there may be something to deliver. It may get lost, doubled, or late: nothing rests on it. */
+export interface WakeUp extends PartitionId {
+  /** Offset of a record that is there: who is past it need not look. Absent: look in any case. */
+  readonly last?: number;
+  /** Whom to wake; absent: everybody who subscribed to the topic. */
+  readonly to?: Subscriber;
+  /** Times that a delivery has sent it on. */
+  readonly hop: number;
+}
+
+/** A position of a subscription to be looked at, whatever becomes of its wake-ups, until there is nothing to do. */
+export interface Pending extends PartitionId {
+  readonly to: Subscriber;
+  /** Epoch ms from which on there is something to do. */
+  readonly dueAt: number;
+}

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Group } from '../../shared/domain/group.ts';
+import type { PositionId, PushState } from '../../shared/domain/position.ts';
+import type { Pending, Subscriber } from '../../shared/domain/wake-up.ts';
+import { Groups } from '../../shared/store/groups.ts';
+import { PendingPositions } from '../../shared/store/pending.ts';
+import { Positions } from '../../shared/store/positions.ts';
+import { PushPositions } from '../../shared/store/push-positions.ts';
+import { Subscribers } from '../../shared/store/subscribers.ts';
+import { Touched } from '../../shared/store/touched.ts';
+import { STORE_ENGINES, type StoreEngine } from '../support/store-engines.ts';
+
+const NOW = 1_800_000_000_000;
+const TOPIC = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
+
+describe.each(STORE_ENGINES)('on %s', (_, open) => {
+  let engine: StoreEngine;
+  let positions: Positions;
+  let push: PushPositions;
+  beforeAll(async () => {
+    engine = await open();
+    positions = new Positions(engine.dynamodb, engine.stateTable);
+    push = new PushPositions(engine.dynamodb, engine.stateTable);
+  });
+  afterAll(() => engine.close());
+
+  let ids = 0;
+  let group: Group;
+  let id: PositionId;
+  beforeEach(async () => {
+    const groupId = (++ids).toString().padStart(26, '0');
+    group = { name: `g${ids}`, id: groupId, createdAt: NOW, version: 0, checkAt: NOW, busyUntil: 0 };
+    id = { group, topicId: TOPIC, partition: 3 };
+  });
+
+  describe('a position of a subscription', () => {
+    const start = { epoch: 10, committed: 5 };
+    const by = { owner: 'run', epoch: 11, until: NOW + 1_000, now: NOW };
+    const mine = { owner: 'run', epoch: 11 };
+    const failed: PushState = {
+      failure: { retryAt: NOW + 9, attempts: 2, absences: 1, span: 50, end: 105, firstFailedAt: NOW },
+      deadLettersInARow: 3,
+      isSlow: true,
+      expired: 7,
+      lastError: { name: 'ü', message: '', at: NOW },
+    };
+    beforeEach(async () => {
+      await new Groups(engine.dynamodb, engine.stateTable).create(group);
+      await positions.create(id, start);
+    });
+
+    it('is taken by one of many runs, once more when its time is up, and not before', async () => {
+      const owners = ['a', 'b', 'c', 'd'].map((owner) => ({ ...by, owner }));
+      const taken = await Promise.all(owners.map((each) => push.take(id, start, each)));
+      expect(taken.filter(Boolean)).toHaveLength(1);
+      const seen = (await positions.read(id))!;
+      expect(seen).toEqual({ epoch: 11, committed: 5, owner: owners[taken.indexOf(true)]!.owner, until: NOW + 1_000 });
+      const next = { owner: 'next', epoch: 12, until: NOW + 9_000, now: NOW + 1_000 };
+      expect(await push.take(id, seen, next)).toBe(false);
+      expect(await push.take(id, { ...seen, committed: 4 }, { ...next, now: NOW + 1_001 })).toBe(false);
+      expect(await push.take(id, seen, { ...next, now: NOW + 1_001 })).toBe(true);
+      expect(await push.step(id, { ...mine, owner: seen.owner! }, { committed: 6, epoch: 11, push: {} })).toBe(false);
+    });
+
+    it('keeps what failed, to the letter, until it is told otherwise', async () => {
+      await push.take(id, start, by);
+      expect(await push.step(id, mine, { committed: 6, epoch: 12, push: failed })).toBe(true);
+      expect(await positions.read(id)).toEqual({ epoch: 12, committed: 6, push: failed });
+      const again = { ...by, epoch: 13 };
+      expect(await push.take(id, { epoch: 12, committed: 6 }, again)).toBe(true);
+      expect(await positions.read(id)).toMatchObject({ push: failed });
+      const went = { committed: 9, epoch: 13, until: NOW + 5_000, push: {} };
+      expect(await push.step(id, { owner: 'run', epoch: 13 }, went)).toBe(true);
+      expect(await positions.read(id)).toEqual({ ...went, owner: 'run' });
+    });
+
+    it('is not stepped back, nor by anybody else, nor after a seek, which forgets what failed', async () => {
+      await push.take(id, start, by);
+      expect(await push.step(id, mine, { committed: 4, epoch: 11, push: {} })).toBe(false);
+      expect(await push.step(id, { ...mine, owner: 'x' }, { committed: 6, epoch: 11, push: {} })).toBe(false);
+      expect(await push.step(id, mine, { committed: 5, epoch: 11, until: NOW + 2_000, push: failed })).toBe(true);
+      const seen = (await positions.read(id))!;
+      expect(await positions.change(id, seen, { committed: 2, epoch: 20 })).toBe(true);
+      expect(await positions.read(id)).toEqual({ committed: 2, epoch: 20 });
+      expect(await push.step(id, mine, { committed: 6, epoch: 11, push: {} })).toBe(false);
+      await positions.remove(id);
+      expect(await push.take(id, start, by)).toBe(false);
+      expect(await push.step(id, mine, { committed: 6, epoch: 11, push: {} })).toBe(false);
+      expect(await positions.read(id)).toBeUndefined();
+    });
+  });
+
+  describe('who subscribed to a topic', () => {
+    it('is listed once per incarnation of a subscription, until that one is taken off', async () => {
+      const subscribers = new Subscribers(engine.dynamodb, engine.stateTable);
+      const topicId = `01ARZ3NDEKTSV4RRFFQ69G5F${String(ids).padStart(2, '0')}`;
+      const one: Subscriber = { group: { name: group.name, id: group.id }, topic: 'orders', known: 8 };
+      const other: Subscriber = { ...one, group: { name: `${group.name}-b`, id: group.id } };
+      expect(await subscribers.of(topicId)).toEqual([]);
+      for (const each of [other, one, { ...one, known: 9 }]) await subscribers.put(topicId, each);
+      expect(await subscribers.of(topicId)).toEqual([one, other]);
+      const again = { ...one, group: { ...one.group, id: group.id.replace(/^0/, '1') }, known: 9 };
+      await subscribers.put(topicId, again);
+      await subscribers.remove(topicId, one.group);
+      expect(await subscribers.of(topicId)).toEqual([again, other]);
+      for (const { group } of [again, other]) await subscribers.remove(topicId, group);
+      expect(await subscribers.of(topicId)).toEqual([]);
+    });
+  });
+
+  it('a partition that grew is listed once in its hour', async () => {
+    const touched = new Touched(engine.dynamodb, engine.stateTable);
+    const partitions = [2, 10, 2].map((partition) => ({ topicId: TOPIC, partition }));
+    for (const partition of partitions) await touched.note(partition, 500_000 + ids, NOW);
+    const first = await touched.list(500_000 + ids, 1);
+    const rest = await touched.list(500_000 + ids, 100, first.next);
+    expect([...first.items, ...rest.items]).toEqual([partitions[1], partitions[0]]);
+    expect((await touched.list(400_000 + ids, 100)).items).toEqual([]);
+  });
+
+  it('a pending position is listed until what was seen of it is done', async () => {
+    const pending = new PendingPositions(engine.dynamodb, engine.stateTable);
+    const to: Subscriber = { group: { name: group.name, id: group.id }, topic: 'orders', known: 8 };
+    const mark: Pending = { topicId: TOPIC, partition: 3, to, dueAt: NOW };
+    const own = async () => (await pending.list(1_000)).items.filter((each) => each.to.group.id === group.id);
+    await pending.put(mark);
+    await pending.put({ ...mark, dueAt: NOW + 1 });
+    await pending.remove(mark);
+    expect(await own()).toEqual([{ ...mark, dueAt: NOW + 1 }]);
+    await pending.remove({ ...mark, dueAt: NOW + 1 });
+    expect(await own()).toEqual([]);
+  });
+});
