@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'request_too_large'
   | 'offset_out_of_range'
   | 'upload_invalid'
+  | 'target_not_allowed'
   | 'idempotency_key_reused'
   | 'idempotency_in_progress'
   | 'group_not_found'

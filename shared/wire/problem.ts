@@ -7,6 +7,7 @@ import { PROBLEM_TYPE } from './media-type.ts';
 export const STATUS = {
   invalid_request: 400,
   upload_invalid: 400,
+  target_not_allowed: 400,
   not_found: 404,
   topic_not_found: 404,
   partition_not_found: 404,
