@@ -57,7 +57,9 @@ export function parseFieldTest(element: unknown, path: string): FieldTest {
 }
 
 export function isScalar(value: unknown): value is Scalar {
-  return value === null || ['string', 'number', 'boolean'].includes(typeof value);
+  if (value === null) return true;
+  const type = typeof value;
+  return type === 'string' || type === 'number' || type === 'boolean';
 }
 
 function affix(test: (text: string, ignoreCase: boolean) => TextTest): Parse {

@@ -57,16 +57,16 @@ class Look {
 
   /** @param value undefined: there is none */
   has(shape: Shape, value: unknown): boolean {
-    const { scalars, objects } = this.#partsOf(value);
+    const parts = Array.isArray(value) ? this.#partsOf(value) : undefined;
     for (const leaf of shape.leaves) {
-      const found = scalars.some((scalar) => leaf.tests.some((test) => test(scalar)));
+      const found = parts ? parts.scalars.some((one) => passes(leaf, one)) : isScalar(value) && passes(leaf, value);
       if (!found && !(leaf.absent && !this.#isPresent(leaf))) return false;
     }
     if (shape.fields.size === 0) return true;
     // All fields must be those of one element. Without an object, absent fields are all that can be had.
-    return objects.length === 0
-      ? this.#hasFields(shape, undefined)
-      : objects.some((object) => this.#hasFields(shape, object));
+    if (parts === undefined || parts.objects.length === 0)
+      return this.#hasFields(shape, isObject(value) ? value : undefined);
+    return parts.objects.some((object) => this.#hasFields(shape, object));
   }
 
   #hasFields({ fields }: Shape, object: object | undefined): boolean {
@@ -100,6 +100,11 @@ class Look {
     }
     return parts;
   }
+}
+
+function passes({ tests }: Leaf, scalar: Scalar): boolean {
+  for (const test of tests) if (test(scalar)) return true;
+  return false;
 }
 
 /** Without recursion: a record may nest its arrays as deep as it likes. */

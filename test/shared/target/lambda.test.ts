@@ -197,7 +197,7 @@ describe('a call', () => {
     const link = { url: 'https://payloads.example/41', size: 5, sha256: 'ab' };
     expect(await target(SPEC, { functions, link: async () => link }).send(batch, soon())).toEqual({ kind: 'done' });
     const [record] = functions.events[0]!.records['orders-3']!;
-    expect(JSON.parse(Buffer.from(record!.value, 'base64').toString())).toEqual(link);
+    expect(JSON.parse(Buffer.from(record!.value ?? '', 'base64').toString())).toEqual(link);
     expect(record!.headers).toEqual([{ 'vertebra-value-encoding': [...Buffer.from('url')] }]);
     expect(await target(SPEC, { functions, link: async () => undefined }).send(batch, soon())).toEqual({
       kind: 'too_large',
