@@ -54,6 +54,9 @@ export class LambdaFunctions implements Functions {
   }
 }
 
+/** What is said of connections that were never made. */
+const NEVER_SENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
+
 export interface LambdaTargetOptions {
   readonly functionArn: string;
   readonly record: RecordText;
@@ -95,7 +98,10 @@ export class LambdaTarget implements Target {
     } catch (error) {
       // It took the call: that is the function's fault, not that of the way to it.
       if (aborted) return { kind: 'failed', error: deliveryError('Timeout', 'the function did not answer in time') };
-      return refusalOf(error);
+      const refusal = refusalOf(error);
+      if (refusal.kind !== 'away' || !mayHaveArrived(error)) return refusal;
+      // The function may be at it: not before its time is over does the next call begin.
+      return { ...refusal, retryAfterMs: Math.max(0, deadline - Date.now()) };
     }
   }
 
@@ -107,6 +113,12 @@ export class LambdaTarget implements Target {
       return { kind: 'failed', error: deliveryError('InvalidAnswer', 'the function answered no JSON') };
     }
   }
+}
+
+/** Whether a connection was lost on which the call may have gone out. */
+function mayHaveArrived(error: unknown): boolean {
+  const { code, $metadata } = error as { code?: string; $metadata?: { httpStatusCode?: number } };
+  return $metadata?.httpStatusCode === undefined && !NEVER_SENT.includes(code ?? '');
 }
 
 function thrown(payload: string): Verdict {

@@ -159,9 +159,19 @@ describe('a function that cannot be called', () => {
     });
   });
 
-  it.each(['ECONNREFUSED', 'ENOTFOUND', 'ECONNRESET'])('because of %s is away', async (code) => {
+  it.each(['ECONNREFUSED', 'ENOTFOUND'])('because of %s is away', async (code) => {
     const functions = refusing(Object.assign(new Error(code), { code }));
-    expect(await target(SPEC, { functions }).send(BATCH, soon())).toMatchObject({ kind: 'away' });
+    expect(await target(SPEC, { functions }).send(BATCH, soon())).toEqual({
+      kind: 'away',
+      error: { name: 'Error', message: code },
+    });
+  });
+
+  it('to be called because the connection was lost is away until it has certainly ended', async () => {
+    const functions = refusing(Object.assign(new Error('lost'), { code: 'ECONNRESET' }));
+    const delivered = await target(SPEC, { functions }).send(BATCH, soon(60_000));
+    expect(delivered).toMatchObject({ kind: 'away' });
+    expect((delivered as { retryAfterMs: number }).retryAfterMs).toBeGreaterThan(50_000);
   });
 
   it('because of a fault of ours lets it be known', async () => {

@@ -17,6 +17,7 @@ describe('the answer to a batch', () => {
     [failures({ partition: 'orders-3', offset: 42 }), 42],
     [failures('orders-3:42'), 42],
     [failures('orders-3:45', { partition: 'orders-3', offset: 42 }), 42],
+    [failures('orders-3:41', 'orders-3:45'), 41],
     [failures('orders-3:41', 'orders-3:41'), 41],
   ])('%j: the lowest record named is the failing one', (answer, at) => {
     expect(readBatchAnswer(answer, BATCH)).toMatchObject({ kind: 'failed', at });
