@@ -26,6 +26,8 @@ const METRIC_OF = {
   group_purged: 'GroupsPurged',
   positions_reset: 'PositionsReset',
   dead_letters: 'DeadLetters',
+  records_expired: 'RecordsExpired',
+  subscription_stopped: 'SubscriptionsStopped',
   removals_deferred: 'RemovalsDeferred',
   records_appended: 'RecordsAppended',
   records_read: 'RecordsRead',

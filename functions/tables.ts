@@ -7,7 +7,9 @@ import { STORE_ATTEMPT_TIMEOUT_MS } from '../shared/domain/limits.ts';
 import type { Observe } from '../shared/domain/observation.ts';
 import { readTableEnv, type TableEnv } from '../shared/env.ts';
 import { ReaderMemory } from '../shared/operations/reader-memory.ts';
+import { CaughtUp } from '../shared/operations/sweep-wake-ups.ts';
 import { TopicCache } from '../shared/operations/topic-cache.ts';
+import { SubscribedTopics } from '../shared/operations/wake-subscribers.ts';
 import { Assignments } from '../shared/store/assignments.ts';
 import { Claims } from '../shared/store/claims.ts';
 import { DeadLetters } from '../shared/store/dead-letters.ts';
@@ -17,8 +19,13 @@ import { Leftovers } from '../shared/store/leftovers.ts';
 import { Log } from '../shared/store/log.ts';
 import { Members } from '../shared/store/members.ts';
 import { PartitionHeads } from '../shared/store/partition-head.ts';
+import { PendingPositions } from '../shared/store/pending.ts';
 import { Positions } from '../shared/store/positions.ts';
+import { PushPositions } from '../shared/store/push-positions.ts';
+import { Subscribers } from '../shared/store/subscribers.ts';
+import { Subscriptions } from '../shared/store/subscriptions.ts';
 import { Topics } from '../shared/store/topics.ts';
+import { Touched } from '../shared/store/touched.ts';
 import { Uploads } from '../shared/store/uploads.ts';
 import { observe } from './observability.ts';
 
@@ -63,13 +70,21 @@ export function openTables(dynamodb: DynamoDBClient, env: TableEnv, tell: Observ
     assignments: new Assignments(dynamodb, env.stateTable),
     groupTopics: new GroupTopics(dynamodb, env.stateTable),
     positions: new Positions(dynamodb, env.stateTable),
+    pushPositions: new PushPositions(dynamodb, env.stateTable),
+    touched: new Touched(dynamodb, env.stateTable),
     deadLetters: new DeadLetters(dynamodb, env.stateTable),
+    subscriptions: new Subscriptions(dynamodb, env.stateTable),
+    subscribers: new Subscribers(dynamodb, env.stateTable),
+    pending: new PendingPositions(dynamodb, env.stateTable),
     readers: new ReaderMemory(),
+    subscribed: new SubscribedTopics(),
+    caughtUp: new CaughtUp(),
     newReservationId,
     newTopicId: () => ulid(),
     newUploadId: () => ulid(),
     newGroupId: () => ulid(),
     newMemberUlid: () => ulid(),
+    newRunId: () => ulid(),
     random: Math.random,
     sleep: async (ms: number) => {
       await sleep(ms);

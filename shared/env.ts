@@ -7,8 +7,18 @@ export const ENV = {
   bucket: 'VERTEBRA_BUCKET',
   wakeQueueUrl: 'VERTEBRA_WAKE_QUEUE_URL',
   deadLetterQueueUrl: 'VERTEBRA_DEAD_LETTER_QUEUE_URL',
+  /** Of the alias of deliver where those are served that may take long. */
+  asideArn: 'VERTEBRA_DELIVER_ASIDE_ARN',
+  /** Names under which the API is reached: nothing is pushed there. */
+  ownHosts: 'VERTEBRA_OWN_HOSTS',
   spillAboveBytes: 'VERTEBRA_SPILL_ABOVE_BYTES',
   corsOrigins: 'VERTEBRA_CORS_ORIGINS',
+  checkFunction: 'VERTEBRA_CHECK_FUNCTION',
+  deliveryMappings: 'VERTEBRA_DELIVERY_MAPPINGS',
+  /** ARN of the role by which records are pushed. */
+  role: 'VERTEBRA_PUSH_ROLE',
+  /** How the names of the backbone's own functions and queues begin. */
+  ownPrefix: 'VERTEBRA_OWN_PREFIX',
 } as const;
 
 /** Where the tables are. */
@@ -51,14 +61,67 @@ export function readGroupsEnv(variables: NodeJS.ProcessEnv = process.env): Group
   return { ...readEnv(variables), ...required(variables, ['deadLetterQueueUrl']) };
 }
 
-/** Where everything is that the sweep removes things from. */
+/** Where everything is that looking after subscriptions needs. */
+export interface SubscriptionsEnv extends TableEnv {
+  readonly wakeQueueUrl: string;
+  /** Name of the function that looks at targets, by the rights with which they are pushed to. */
+  readonly checkFunction: string;
+  /** Event sources that are on while there are subscriptions. */
+  readonly deliveryMappings: readonly string[];
+}
+
+/** @throws {Error} naming each variable that is missing */
+export function readSubscriptionsEnv(variables: NodeJS.ProcessEnv = process.env): SubscriptionsEnv {
+  const names = ['logTable', 'stateTable', 'wakeQueueUrl', 'checkFunction', 'deliveryMappings'] as const;
+  const { deliveryMappings, ...env } = required(variables, names);
+  return { ...env, deliveryMappings: deliveryMappings.split(',') };
+}
+
+/** Who pushes, and what it never pushes to. */
+export interface CheckEnv {
+  readonly role: string;
+  readonly ownPrefix: string;
+  readonly ownHosts: readonly string[];
+}
+
+/** @throws {Error} naming each variable that is missing */
+export function readCheckEnv(variables: NodeJS.ProcessEnv = process.env): CheckEnv {
+  return { ...required(variables, ['role', 'ownPrefix']), ownHosts: listOf(variables[ENV.ownHosts]) };
+}
+
+/** Where wake-ups are sent. */
+export function readWakeEnv(variables: NodeJS.ProcessEnv = process.env): { readonly wakeQueueUrl: string } {
+  return required(variables, ['wakeQueueUrl']);
+}
+
+/** Where everything is that deliveries need. */
+export interface DeliverEnv extends GroupsEnv {
+  readonly wakeQueueUrl: string;
+  /** Absent: this is the function where those are served that may take long. */
+  readonly asideArn?: string;
+  readonly ownHosts: readonly string[];
+}
+
+/** @throws {Error} naming each variable that is missing, or what is wrong with one */
+export function readDeliverEnv(variables: NodeJS.ProcessEnv = process.env): DeliverEnv {
+  const asideArn = variables[ENV.asideArn];
+  return {
+    ...readGroupsEnv(variables),
+    ...required(variables, ['wakeQueueUrl']),
+    ...(asideArn && { asideArn }),
+    ownHosts: listOf(variables[ENV.ownHosts]),
+  };
+}
+
+/** Where everything is that the sweep removes things from, and who is woken. */
 export interface SweepEnv extends TableEnv {
   readonly bucket: string;
+  readonly wakeQueueUrl: string;
 }
 
 /** @throws {Error} naming each variable that is missing */
 export function readSweepEnv(variables: NodeJS.ProcessEnv = process.env): SweepEnv {
-  return required(variables, ['logTable', 'stateTable', 'bucket']);
+  return required(variables, ['logTable', 'stateTable', 'bucket', 'wakeQueueUrl']);
 }
 
 /** @throws {Error} naming each variable that is missing, or what is wrong with one */
@@ -84,5 +147,9 @@ function required<K extends keyof typeof ENV>(variables: NodeJS.ProcessEnv, keys
 
 /** The origins whose pages may call the API, from a comma-separated list; none when the variable is not set. */
 export function readCorsOrigins(variables: NodeJS.ProcessEnv = process.env): string[] {
-  return (variables[ENV.corsOrigins] ?? '').split(',').flatMap((origin) => origin.trim() || []);
+  return listOf(variables[ENV.corsOrigins]);
+}
+
+function listOf(text = ''): string[] {
+  return text.split(',').flatMap((part) => part.trim() || []);
 }

@@ -135,6 +135,29 @@ export const DEAD_LETTER_ERROR_NAME_BYTES_MAX = 512;
 export const DEAD_LETTER_ERROR_BYTES_MAX = 4_096;
 
 // ---- Push subscriptions
+/** Of one topic: what one wake-up is spread to. Groups that poll have no such limit. */
+export const TOPIC_SUBSCRIPTIONS_MAX = 1_000;
+/** Of one subscription: its item, which every delivery reads, stays small. */
+export const SUBSCRIPTION_TOPICS_MAX = 64;
+export const PUSH_RECORDS_DEFAULT = 100;
+export const PUSH_RECORDS_MAX = 1_000;
+export const PUSH_BYTES_DEFAULT = 1024 * 1024;
+export const PUSH_BYTES_MAX = 5 * 1024 * 1024;
+/** Of targets that are waited for as long as their subscriber says; a function has a timeout of its own. */
+export const PUSH_TIMEOUT_MS_DEFAULT = 15_000;
+export const PUSH_TIMEOUT_MS_MIN = 1_000;
+export const PUSH_TIMEOUT_MS_MAX = 60_000;
+/** Leaves a delivery 60 s of Lambda's 15 minutes to get to the call and away from it. */
+export const FUNCTION_TIMEOUT_MS_MAX = 840_000;
+export const PUSH_ATTEMPTS_DEFAULT = 5;
+export const PUSH_ATTEMPTS_MAX = 100;
+export const PUSH_BACKOFF_MS_MIN = 10;
+export const PUSH_BACKOFF_MS_DEFAULT = 500;
+export const PUSH_BACKOFF_MS_MAX_DEFAULT = 60_000;
+export const PUSH_BACKOFF_MS_MAX = 86_400_000;
+/** So many dead letters in a row are an outage, not records that are faulty. */
+export const HALT_AFTER_DEAD_LETTERS_DEFAULT = 10;
+export const HALT_AFTER_DEAD_LETTERS_MAX = 1_000_000;
 /** A filter's pattern as JSON. Source: AWS, EventBridge quotas, "Event pattern size", at most. */
 export const FILTER_CHARS_MAX = 4_096;
 /** Objects and arrays within each other in a pattern. */
@@ -163,6 +186,28 @@ export const SQS_BATCH_ENTRIES_MAX = 10;
 /** Source: AWS, EventBridge, "PutEvents": entries per call, and the size of one entry and of all of them. */
 export const EVENT_BRIDGE_ENTRIES_MAX = 10;
 export const EVENT_BRIDGE_BYTES_MAX = 256 * 1024;
+/** How long a delivery's ownership of a position outlives a call, and what must be left of its own time beside the call. */
+export const PUSH_LEASE_MARGIN_MS = 30_000;
+/** A call that takes as long is slow: the next is made where it holds up none that are quick. */
+export const SLOW_CALL_MS = 3_000;
+/** A shorter pause before the next try is waited for in place; a longer one costs a message. */
+export const PUSH_WAIT_MS_MAX = 1_000;
+/** Records that one call looks at, at most, to find some that its filter lets through: then what it passed is committed. */
+export const PUSH_PAGE_RECORDS = 1_000;
+/** Times that a wake-up is sent on before the sweep takes over: no loop is without an end. */
+export const WAKE_HOPS_MAX = 1_000;
+/** How long an append waits for its wake-up to be sent: it is a hint, and others follow. */
+export const DOORBELL_WAIT_MS = 50;
+/** What deliveries are given: the longest call, and the margin. Source: AWS Lambda, "Function timeout", 15 minutes. */
+export const DELIVER_FUNCTION_TIMEOUT_MS = 900_000;
+/** Deliveries at once that the wake queue starts: they leave most of an account's 1,000 to producers and readers. */
+export const DELIVER_CONCURRENCY_MAX = 200;
+/** Those at once that may take long, in a function of their own: kept free for it, and it takes no more. */
+export const SLOW_CONCURRENCY_DEFAULT = 50;
+/** How late a pending position's own wake-up may be before the sweep sends another. */
+export const PENDING_GRACE_MS = 5_000;
+/** Positions that one run of the sweep looks at, at most, for lost wake-ups. */
+export const SWEEP_POSITIONS_MAX = 10_000;
 /** The longest that the wake queue keeps a message back. Source: AWS, SQS quotas, "Message delay", 15 minutes. */
 export const WAKE_DELAY_MS_MAX = 900_000;
 /** How long it is remembered that a partition grew in an hour: the sweep looks at it for two more. */

@@ -1,23 +1,6 @@
 import type { DeliveryError } from './delivery.ts';
 import type { GroupId } from './group.ts';
-
-/** Whoever records are pushed to, as the subscriber named it. */
-export type TargetAddress =
-  | {
-      readonly kind: 'lambda';
-      /** In the embedded backbone also `file:` and the path of a module. */
-      readonly functionArn: string;
-    }
-  | {
-      readonly kind: 'http';
-      readonly url: string;
-      /** As Standard Webhooks writes it. */
-      readonly secret: string;
-      /** The one before it, which signs as well until `until` (epoch ms). */
-      readonly oldSecret?: { readonly secret: string; readonly until: number };
-    }
-  | { readonly kind: 'sqs'; readonly queueUrl: string }
-  | { readonly kind: 'eventBridge'; readonly eventBusName: string };
+import type { TargetSpec } from './target-spec.ts';
 
 /** Where a subscription begins in partitions that it has no position in: resolved once, and stored. */
 export type SubscriptionStart = 'earliest' | 'latest' | { /** Epoch ms. */ readonly at: number };
@@ -29,7 +12,7 @@ export type OnFailure = 'deadLetter' | 'halt';
 export interface SubscriptionSettings {
   /** Names, sorted, none twice. */
   readonly topics: readonly string[];
-  readonly target: TargetAddress;
+  readonly target: TargetSpec;
   readonly from: SubscriptionStart;
   /** Most that one call carries. */
   readonly batch: { readonly maxRecords: number; readonly maxBytes: number };
@@ -65,9 +48,3 @@ export interface Subscription extends SubscriptionSettings {
 
 /** What somebody changes of a subscription. */
 export type SubscriptionChange = Omit<Subscription, 'group' | 'createdAt' | 'revision'>;
-
-/** The secrets that sign now, the newest first. @param now epoch ms */
-export function signingSecrets(target: Extract<TargetAddress, { kind: 'http' }>, now: number): readonly string[] {
-  const { secret, oldSecret } = target;
-  return oldSecret !== undefined && oldSecret.until > now ? [secret, oldSecret.secret] : [secret];
-}

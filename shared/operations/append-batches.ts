@@ -5,8 +5,10 @@ import type { Batch } from '../domain/record.ts';
 import type { Reservation } from '../domain/slot.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Payload } from '../domain/upload.ts';
+import type { WakeUp } from '../domain/wake-up.ts';
 import type { AppendPorts } from './append-slot.ts';
 import { ClaimedAppend, type ClaimPorts } from './claimed-append.ts';
+import type { Doorbell } from './doorbell.ts';
 import {
   type AppendRequest,
   type AppendResult,
@@ -25,6 +27,8 @@ const NO_PAYLOADS: ReadonlyMap<string, Payload> = new Map();
 export type RequestPorts = AppendPorts &
   ClaimPorts & {
     readonly topics: TopicCache;
+    /** Absent: nobody is told. */
+    readonly doorbell?: Doorbell;
     /** 0 ≤ n < 1. */
     random(): number;
   };
@@ -50,14 +54,31 @@ export async function appendBatches(ports: RequestPorts, request: AppendRequest)
       ports.topics.drop(topic.name);
       continue;
     }
-    const result =
-      claimed === undefined
-        ? await fillAll(appends, reservations, placement)
-        : await claimed.run(appends, reservations, placement, found);
-    refuseWhenNothingIsStored(result.outcomes);
-    return result;
+    const doorbell = topic.subscribed ? ports.doorbell : undefined;
+    const noted = doorbell?.note(appends.map(({ partition }) => ({ topicId: topic.id, partition })));
+    try {
+      const result =
+        claimed === undefined
+          ? await fillAll(appends, reservations, placement)
+          : await claimed.run(appends, reservations, placement, found);
+      refuseWhenNothingIsStored(result.outcomes);
+      await doorbell?.ring(wakeUpsOf(topic, appends, result));
+      return result;
+    } finally {
+      await noted;
+    }
   }
   throw new Unavailable(`Topic '${request.topic}' is being deleted and made again; nothing was stored`);
+}
+
+/** One for each partition in which something was stored. */
+function wakeUpsOf(topic: Topic, appends: readonly PartitionAppend[], { outcomes }: AppendResult): WakeUp[] {
+  const counts = new Map(appends.map(({ partition, batch }) => [partition, batch.count]));
+  return outcomes.flatMap((outcome) => {
+    if ('error' in outcome) return [];
+    const { partition, baseOffset } = outcome;
+    return [{ topicId: topic.id, partition, last: baseOffset + (counts.get(partition) ?? 1) - 1, hop: 0 }];
+  });
 }
 
 async function fillAll(

@@ -2,28 +2,16 @@ import { type DeadLetter, type DeadLetterId, deadLetterIdText } from '../domain/
 import { InvalidRequest, TopicNotFound } from '../domain/errors.ts';
 import type { GroupId } from '../domain/group.ts';
 import { CommitRegressed, Fenced } from '../domain/group-errors.ts';
-import { INLINE_DEAD_LETTER_BYTES_MAX } from '../domain/limits.ts';
 import type { BatchSlot } from '../domain/slot.ts';
 import { findMember } from './find-member.ts';
 import type { GroupPorts } from './group-ports.ts';
+import { type KeepPorts, keepDeadLetter } from './keep-dead-letter.ts';
 import { readBatches } from './read-batches.ts';
 import { storeFailed } from './store-failed.ts';
 
-export interface DeadLetterPorts extends GroupPorts {
-  readonly deadLetters: {
-    /** One that is there already stays as it is. */
-    put(group: GroupId, letter: DeadLetter): Promise<void>;
+export interface DeadLetterPorts extends GroupPorts, KeepPorts {
+  readonly deadLetters: KeepPorts['deadLetters'] & {
     read(group: GroupId, id: DeadLetterId): Promise<DeadLetter | undefined>;
-  };
-  readonly deadLetterObjects: {
-    put(
-      group: GroupId,
-      id: DeadLetterId,
-      bytes: Uint8Array,
-    ): Promise<{ readonly size: number; readonly sha256: string }>;
-  };
-  readonly deadLetterQueue: {
-    tell(group: GroupId, letter: DeadLetter): Promise<void>;
   };
 }
 
@@ -71,9 +59,11 @@ export async function deadLetter(
     return { id: deadLetterIdText(id), committed: held.committed };
   }
   const payload = await readRecord(ports, report, topic.id, take);
-  await keep(ports, group, id, report, payload).catch(storeFailed);
+  const { error, attempts } = report;
+  const firstFailedAt = ports.clock.now();
+  const letter = { ...id, topic: report.topic, error, attempts, firstFailedAt };
+  await keepDeadLetter(ports, group, letter, payload).catch(storeFailed);
   const committed = await ports.positions.commit(position, { owner, epoch }, offset + 1, {}).catch(storeFailed);
-  ports.observe({ kind: 'dead_letters', count: 1 });
   if (committed === 'done') return { id: deadLetterIdText(id), committed: offset + 1 };
   // Another call of this session was faster; else somebody took the position meanwhile.
   if (committed?.owner !== owner || committed.epoch !== epoch) throw new Fenced(topic.name, partition, epoch);
@@ -100,22 +90,4 @@ async function readRecord(
   throw new InvalidRequest(`'offset' must be that of a record: there is none at ${offset} of partition ${partition}`, {
     field: 'offset',
   });
-}
-
-async function keep(
-  ports: DeadLetterPorts,
-  group: GroupId,
-  id: DeadLetterId,
-  { topic, error, attempts }: DeadLetterReport,
-  bytes: Uint8Array,
-): Promise<void> {
-  const payload =
-    bytes.length <= INLINE_DEAD_LETTER_BYTES_MAX
-      ? { bytes }
-      : { object: await ports.deadLetterObjects.put(group, id, bytes) };
-  const now = ports.clock.now();
-  const times = { firstFailedAt: now, deadLetteredAt: now };
-  const letter = { ...id, topic, payload, error, attempts, redrives: 0, ...times };
-  await ports.deadLetters.put(group, letter);
-  await ports.deadLetterQueue.tell(group, letter);
 }

@@ -2,8 +2,7 @@ import { OffsetOutOfRange, TopicNotFound } from '../domain/errors.ts';
 import type { Slot } from '../domain/slot.ts';
 import type { PartitionId, Topic } from '../domain/topic.ts';
 import type { GroupPorts } from './group-ports.ts';
-import type { PartSink } from './group-requests.ts';
-import { linkUploads } from './link-uploads.ts';
+import { type LinkingSink, linkUploads } from './link-uploads.ts';
 import { findBounds } from './partition-bounds.ts';
 import { hasRoom, slotsLike, withMargin } from './slots-to-read.ts';
 import { SpilledBatches } from './spilled-batches.ts';
@@ -51,7 +50,7 @@ export async function lookAtPartition(
   topic: Topic,
   partition: number,
   offset: number,
-  part: PartSink,
+  part: LinkingSink,
   options: LookOptions,
 ): Promise<{ readonly position: number; readonly isFull: boolean }> {
   const id = { topicId: topic.id, partition };
@@ -99,7 +98,7 @@ async function runInto(
   ports: GroupPorts,
   id: PartitionId,
   walk: Walk,
-  part: PartSink,
+  part: LinkingSink,
   { slotsMax, stopAtExpired, deadline }: { slotsMax: number; stopAtExpired: boolean; deadline: number },
 ): Promise<{ readonly slots: number; readonly isFull: boolean }> {
   const { readers } = ports;

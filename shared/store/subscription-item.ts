@@ -1,5 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import type { Subscription, SubscriptionSettings, TargetAddress } from '../domain/subscription.ts';
+import type { Subscription, SubscriptionSettings } from '../domain/subscription.ts';
+import type { TargetSpec } from '../domain/target-spec.ts';
 import { LAYOUT_VERSION, refuseUnknownLayout, subscriptionKey } from './keys.ts';
 import { itemKey } from './state-items.ts';
 
@@ -8,7 +9,8 @@ type Item = Record<string, AttributeValue>;
 /*
  * Attributes beside those of the key table:
  *
- *   target   {kind, …}, a map: functionArn | url secret oldSecret? oldSecretUntil? | queueUrl | eventBusName
+ *   target   {lambda: {functionArn}} | {http: {url, secret, previous?: {secret, until}}} | {sqs: {queueUrl}} |
+ *            {eventBridge: {eventBusName}}, maps
  *   from     'earliest', 'latest', or epoch ms
  *   batch    {maxRecords, maxBytes}      retry  {maxAttempts, minBackoffMs, maxBackoffMs}
  *   filter?  JSON text                   lastError?  {name, message}
@@ -67,44 +69,22 @@ export function toSubscription(name: string, item: Item): Subscription {
   };
 }
 
-function targetMap(target: TargetAddress): Item {
-  const kind = { kind: { S: target.kind } };
-  switch (target.kind) {
-    case 'lambda':
-      return { ...kind, functionArn: { S: target.functionArn } };
-    case 'sqs':
-      return { ...kind, queueUrl: { S: target.queueUrl } };
-    case 'eventBridge':
-      return { ...kind, eventBusName: { S: target.eventBusName } };
-    case 'http': {
-      const { url, secret, oldSecret } = target;
-      return {
-        ...kind,
-        url: { S: url },
-        secret: { S: secret },
-        ...(oldSecret && { oldSecret: { S: oldSecret.secret }, oldSecretUntil: numberOf(oldSecret.until) }),
-      };
-    }
-  }
+function targetMap(target: TargetSpec): Item {
+  if ('lambda' in target) return { lambda: { M: { functionArn: { S: target.lambda.functionArn } } } };
+  if ('sqs' in target) return { sqs: { M: { queueUrl: { S: target.sqs.queueUrl } } } };
+  if ('eventBridge' in target) return { eventBridge: { M: { eventBusName: { S: target.eventBridge.eventBusName } } } };
+  const { url, secret, previous } = target.http;
+  const before = previous && { M: { secret: { S: previous.secret }, until: numberOf(previous.until) } };
+  return { http: { M: { url: { S: url }, secret: { S: secret }, ...(before && { previous: before }) } } };
 }
 
-function toTarget(map: Item): TargetAddress {
-  const kind = map.kind!.S as TargetAddress['kind'];
-  switch (kind) {
-    case 'lambda':
-      return { kind, functionArn: map.functionArn!.S! };
-    case 'sqs':
-      return { kind, queueUrl: map.queueUrl!.S! };
-    case 'eventBridge':
-      return { kind, eventBusName: map.eventBusName!.S! };
-    case 'http':
-      return {
-        kind,
-        url: map.url!.S!,
-        secret: map.secret!.S!,
-        ...(map.oldSecret && { oldSecret: { secret: map.oldSecret.S!, until: Number(map.oldSecretUntil!.N) } }),
-      };
-  }
+function toTarget({ lambda, sqs, eventBridge, http }: Item): TargetSpec {
+  if (lambda) return { lambda: { functionArn: lambda.M!.functionArn!.S! } };
+  if (sqs) return { sqs: { queueUrl: sqs.M!.queueUrl!.S! } };
+  if (eventBridge) return { eventBridge: { eventBusName: eventBridge.M!.eventBusName!.S! } };
+  const { url, secret, previous } = http!.M!;
+  const before = previous?.M && { secret: previous.M.secret!.S!, until: Number(previous.M.until!.N) };
+  return { http: { url: url!.S!, secret: secret!.S!, ...(before && { previous: before }) } };
 }
 
 function numberOf(value: number): AttributeValue {

@@ -11,9 +11,14 @@ export function encodeUploadValue(uploadId: string, { size, sha256 }: Payload): 
  * @throws {PayloadCorrupt} when the stored value is none of an upload
  */
 export function uploadLink(stored: Uint8Array, url: string): Uint8Array {
+  return Buffer.from(JSON.stringify({ url, ...uploadPayload(stored) }));
+}
+
+/** What was uploaded, as its stored value tells. @throws {PayloadCorrupt} when the value is none of an upload */
+export function uploadPayload(stored: Uint8Array): Payload {
   const { size, sha256 } = parse(stored);
   if (typeof size !== 'number' || typeof sha256 !== 'string') throw new PayloadCorrupt('a value is no upload');
-  return Buffer.from(JSON.stringify({ url, size, sha256 }));
+  return { size, sha256 };
 }
 
 function parse(stored: Uint8Array): Partial<Payload> {

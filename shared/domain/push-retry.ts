@@ -1,0 +1,158 @@
+import type { Delivered, DeliveryError } from './delivery.ts';
+import { SLOW_CALL_MS } from './limits.ts';
+import type { Failure, PushState } from './position.ts';
+import type { SubscriptionSettings } from './subscription.ts';
+
+/** One call to a target. */
+export interface Call {
+  /** Offsets of the records it carried, ascending; at least one. */
+  readonly offsets: readonly number[];
+  /** Every offset before it was read: what lies behind the last record was filtered out. */
+  readonly next: number;
+  /** There is, or may be, more behind it. */
+  readonly hasMore: boolean;
+  readonly tookMs: number;
+}
+
+/**
+ * What follows from a call; `committed`: everything before it is settled.
+ *
+ * - `went`: go on; `hasMore`: at once.
+ * - `retry`: go on from there, at the failure's `retryAt`.
+ * - `dead`: the record at `committed` has to be kept as a dead letter.
+ * - `stop`: nothing more is to be sent until somebody has looked.
+ */
+export type Outcome =
+  | { readonly kind: 'went'; readonly committed: number; readonly push: PushState; readonly hasMore: boolean }
+  | { readonly kind: 'retry'; readonly committed: number; readonly push: PushState }
+  | { readonly kind: 'dead'; readonly committed: number; readonly push: PushState; readonly letter: Letter }
+  | { readonly kind: 'stop'; readonly committed: number; readonly push: PushState; readonly stop: Stop };
+
+/** Why a record is kept as a dead letter. */
+export interface Letter {
+  readonly error: DeliveryError;
+  readonly attempts: number;
+  readonly firstFailedAt: number;
+  /** Says nothing about the target: its like do not halt the subscription. */
+  readonly isRecordsOwnFault: boolean;
+}
+
+export interface Stop {
+  readonly state: 'paused' | 'halted';
+  readonly reason: string;
+  readonly error: DeliveryError;
+}
+
+type Policy = Pick<SubscriptionSettings, 'retry' | 'onFailure' | 'haltAfterDeadLetters'>;
+
+const TOO_LARGE: DeliveryError = { name: 'target_too_large', message: 'the record is too large for its target' };
+
+/** How many records the next call may carry, and the offset that it must not reach; absent: as many as there are. */
+export function limitsOf({ failure }: PushState): { readonly records?: number; readonly end?: number } {
+  return failure === undefined ? {} : { records: failure.span, end: failure.end };
+}
+
+/**
+ * What follows from what a target said. Order is kept: nothing behind a record that failed is sent before that one is
+ * settled. A batch that failed without naming one is halved until it stands alone; only then do its attempts count.
+ *
+ * @param chance 0 ≤ n < 1
+ */
+export function judgeCall(
+  push: PushState,
+  call: Call,
+  delivered: Delivered,
+  policy: Policy,
+  now: number,
+  chance: number,
+): Outcome {
+  const { offsets } = call;
+  if (delivered.kind === 'done') return went(push, call, call.next, call.hasMore);
+  if (delivered.kind === 'part') return went(push, call, delivered.next, true);
+  const first = offsets[0]!;
+  const named = 'at' in delivered ? delivered.at : undefined;
+  const committed = named ?? first;
+  // What is known of a failure is known of the record at the position, which this call has passed or not.
+  const before = committed === first ? push.failure : undefined;
+  const failure: Failure = {
+    retryAt: now,
+    attempts: before?.attempts ?? 0,
+    absences: before?.absences ?? 0,
+    span: before?.span ?? offsets.length,
+    end: before?.end ?? offsets.at(-1)! + 1,
+    firstFailedAt: before?.firstFailedAt ?? now,
+  };
+  const rest = committed === first ? push : withoutRow(push);
+  if (delivered.kind === 'too_large') {
+    const letter = { error: TOO_LARGE, attempts: failure.attempts, firstFailedAt: now, isRecordsOwnFault: true };
+    return { kind: 'dead', committed, push: withoutFailure(rest), letter };
+  }
+  const { error } = delivered;
+  const failed = { ...rest, isSlow: true, lastError: { ...error, at: now } };
+  if (delivered.kind === 'cannot' || delivered.kind === 'gone') {
+    const state = delivered.kind === 'gone' ? 'paused' : 'halted';
+    const reason = delivered.kind === 'gone' ? 'the target wants no more' : 'the target cannot be delivered to';
+    return { kind: 'stop', committed, push: { ...failed, failure }, stop: { state, reason, error } };
+  }
+  const retryIn = (failure: Failure, tries: number, ms = backoffMs(policy.retry, tries, chance)): Outcome => {
+    return { kind: 'retry', committed, push: { ...failed, failure: { ...failure, retryAt: now + ms } } };
+  };
+  if (delivered.kind === 'away') {
+    const absences = failure.absences + 1;
+    return retryIn({ ...failure, absences }, absences, delivered.retryAfterMs);
+  }
+  if (named === undefined && offsets.length > 1) {
+    const halved = { ...failure, absences: 0, span: Math.ceil(offsets.length / 2), end: offsets.at(-1)! + 1 };
+    return retryIn(halved, 1);
+  }
+  const alone = { ...failure, attempts: failure.attempts + 1, absences: 0, span: 1, end: committed + 1 };
+  if (alone.attempts < policy.retry.maxAttempts) return retryIn(alone, alone.attempts);
+  if (policy.onFailure === 'halt') {
+    const reason = `a record failed ${alone.attempts} times`;
+    // Who resumes it has mended something: the record's attempts count from the start.
+    const push = { ...failed, failure: { ...alone, attempts: 0 } };
+    return { kind: 'stop', committed, push, stop: { state: 'halted', reason, error } };
+  }
+  const { attempts, firstFailedAt } = alone;
+  const letter = { error, attempts, firstFailedAt, isRecordsOwnFault: false };
+  return { kind: 'dead', committed, push: withoutFailure(failed), letter };
+}
+
+/** What follows once the record at `committed` is kept as a dead letter. */
+export function afterDeadLetter(push: PushState, letter: Letter, { haltAfterDeadLetters }: Policy) {
+  if (letter.isRecordsOwnFault) return { push };
+  const inARow = (push.deadLettersInARow ?? 0) + 1;
+  if (inARow < haltAfterDeadLetters) return { push: { ...push, deadLettersInARow: inARow } };
+  const reason = `${inARow} dead letters in a row on one partition`;
+  return { push: withoutRow(push), stop: { state: 'halted', reason, error: letter.error } satisfies Stop };
+}
+
+function went(push: PushState, call: Call, committed: number, hasMore: boolean): Outcome {
+  const { failure, expired, lastError } = push;
+  const isBehind = failure === undefined || committed >= failure.end;
+  const isSlow = call.tookMs >= SLOW_CALL_MS;
+  return {
+    kind: 'went',
+    committed,
+    push: {
+      ...(!isBehind && { failure: { ...failure, attempts: 0, absences: 0 } }),
+      ...(isSlow && { isSlow }),
+      ...(expired !== undefined && { expired }),
+      ...(lastError && { lastError }),
+    },
+    hasMore: hasMore || (failure !== undefined && isBehind),
+  };
+}
+
+/** Exponential, with full jitter. Source: AWS Architecture Blog, "Exponential Backoff And Jitter". */
+function backoffMs({ minBackoffMs, maxBackoffMs }: Policy['retry'], tries: number, chance: number): number {
+  return Math.ceil(chance * Math.min(maxBackoffMs, minBackoffMs * 2 ** Math.min(tries - 1, 40)));
+}
+
+function withoutFailure({ failure: _, ...push }: PushState): PushState {
+  return push;
+}
+
+function withoutRow({ deadLettersInARow: _, ...push }: PushState): PushState {
+  return push;
+}

@@ -1,0 +1,71 @@
+import type { DeliveryRecord, Target } from '../domain/delivery.ts';
+import type { Position, PositionId, PushState } from '../domain/position.ts';
+import type { Subscription, SubscriptionChange } from '../domain/subscription.ts';
+import type { Pending, Subscriber, WakeUp } from '../domain/wake-up.ts';
+import type { GroupPorts } from './group-ports.ts';
+import type { KeepPorts } from './keep-dead-letter.ts';
+import type { LinkingSink } from './link-uploads.ts';
+
+/** How much one call carries. */
+export interface CallRoom {
+  readonly records: number;
+  readonly bytes: number;
+  /** Offset that is not to be reached; absent: none. */
+  readonly end?: number;
+}
+
+/** Takes the records of one partition for one call: those that a filter lets through. */
+export interface DeliverySink extends LinkingSink {
+  readonly records: readonly DeliveryRecord[];
+  /** A record that cannot be read, where it comes first: nothing was taken. */
+  readonly unreadable: { readonly offset: number; readonly reason: 'payload_missing' | 'payload_corrupt' } | undefined;
+  /** The record at an offset of a slot that was taken, as dead letters keep it. */
+  keep(offset: number): Uint8Array;
+}
+
+export interface WakePorts {
+  readonly subscribers: {
+    /** Strongly consistent. */
+    of(topicId: string): Promise<readonly Subscriber[]>;
+  };
+  readonly wakeQueue: {
+    wake(wakeUps: readonly WakeUp[], delayMs?: number): Promise<void>;
+  };
+}
+
+/** All that deliveries need. Writes throw `WriteFailed`, reads `Throttled` or `Unavailable`. */
+export interface DeliverPorts extends GroupPorts, KeepPorts, WakePorts {
+  readonly subscriptions: {
+    /** Strongly consistent. */
+    read(name: string): Promise<Subscription | undefined>;
+    /** @returns undefined: it is no longer as seen */
+    change(seen: Subscription, to: SubscriptionChange): Promise<Subscription | undefined>;
+  };
+  readonly pushPositions: {
+    /** @returns false: it is no longer as seen, or is owned */
+    take(
+      position: PositionId,
+      seen: Pick<Position, 'epoch' | 'committed'>,
+      by: { readonly owner: string; readonly epoch: number; readonly until: number; readonly now: number },
+    ): Promise<boolean>;
+    /** @param to `until` absent: it is released @returns false: it is no longer this run's */
+    step(
+      position: PositionId,
+      by: { readonly owner: string; readonly epoch: number },
+      to: { readonly committed: number; readonly epoch: number; readonly until?: number; readonly push: PushState },
+    ): Promise<boolean>;
+  };
+  readonly pending: {
+    put(pending: Pending): Promise<void>;
+  };
+  /** How its target is called. */
+  callOf(subscription: Subscription): Target['send'];
+  openCall(room: CallRoom, subscription: Subscription): DeliverySink;
+  /**
+   * Hands a wake-up on to where those are served that may take long, so that they hold up none that are quick. Absent:
+   * this is there.
+   */
+  readonly aside?: (wakeUp: WakeUp) => Promise<void>;
+  /** A new ULID each time: of one run. */
+  newRunId(): string;
+}

@@ -1,0 +1,117 @@
+import { TopicNotFound } from '../domain/errors.ts';
+import { CLOCK_MARGIN_MS, SETTLE_AFTER_MS, WAKE_HOPS_MAX } from '../domain/limits.ts';
+import type { Position, PositionId } from '../domain/position.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import type { Topic } from '../domain/topic.ts';
+import type { Subscriber, WakeUp } from '../domain/wake-up.ts';
+import type { DeliverPorts } from './deliver-ports.ts';
+import { DeliveryRun } from './delivery-run.ts';
+
+export interface DeliverCall {
+  /** It was received before, and nobody knows what became of it: it is not dropped for what others may be at. */
+  readonly isReturned: boolean;
+  /** Epoch ms at which whoever runs this is ended. */
+  readonly deadline: number;
+}
+
+/** A wake-up of one subscription. */
+type Own = WakeUp & { readonly to: Subscriber };
+
+/** Times that one wake-up looks at a position that changes under its eyes. */
+const LOOKS_MAX = 5;
+/** When an unsettled slot is looked at again: by then it is filled, or may be settled. */
+const UNSETTLED_WAIT_MS = SETTLE_AFTER_MS + 1_000;
+
+/**
+ * Delivers what a wake-up may have come for: it serves one of the topic's subscriptions, and sends the others on. What
+ * somebody else is at, or is past, is dropped without a write: whoever is at it looks once more when it is done.
+ *
+ * @throws {Throttled | Unavailable | WriteFailed} it has to come back, and be told to be returned
+ */
+export async function deliverWakeUp(ports: DeliverPorts, wakeUp: WakeUp, call: DeliverCall): Promise<void> {
+  // Whether somebody was sent it, and is past it, nobody knows: each has to look.
+  const { last: _, ...insisting } = wakeUp;
+  const heard = call.isReturned ? insisting : wakeUp;
+  if (wakeUp.to !== undefined) return deliverOwn(ports, { ...heard, to: wakeUp.to }, call);
+  const [one, ...others] = await ports.subscribers.of(wakeUp.topicId);
+  if (one === undefined) return;
+  if (others.length > 0) await ports.wakeQueue.wake(others.map((to) => ({ ...heard, to })));
+  return deliverOwn(ports, { ...heard, to: one }, call);
+}
+
+async function deliverOwn(ports: DeliverPorts, wakeUp: Own, { deadline }: DeliverCall): Promise<void> {
+  const { to, topicId, partition } = wakeUp;
+  const id = { group: to.group, topicId, partition };
+  for (let looks = 0; looks < LOOKS_MAX; looks++) {
+    const found = await find(ports, id, to);
+    if (found === undefined) return;
+    const { position, subscription } = found;
+    const waitMs = waitOf(position, ports.clock.now());
+    if (wakeUp.last !== undefined && (waitMs > 0 || position.committed > wakeUp.last)) return;
+    if (waitMs > CLOCK_MARGIN_MS) return sendOn(ports, wakeUp, waitMs);
+    if (waitMs > 0) {
+      await ports.sleep(waitMs);
+      continue;
+    }
+    if (ports.aside !== undefined && position.push?.isSlow) return ports.aside(wakeUp);
+    const topic = await topicOf(ports, to.topic, topicId);
+    if (topic === undefined) return;
+    const run = new DeliveryRun(ports, { subscription, topic, id, to, position, deadline });
+    const end = await run.run(wakeUp.last !== undefined && wakeUp.last >= position.committed);
+    if (end.kind === 'idle') return;
+    if (end.kind === 'unsettled') return sendOn(ports, wakeUp, UNSETTLED_WAIT_MS);
+    if (end.kind === 'later') return sendOn(ports, wakeUp, end.waitMs);
+    if (end.kind === 'aside') return ports.aside?.(insisting(wakeUp));
+  }
+  // Others are at it; should they not look once more, this one does.
+  await sendOn(ports, wakeUp, CLOCK_MARGIN_MS);
+}
+
+/** @returns undefined when there is nobody to deliver to */
+async function find(
+  ports: DeliverPorts,
+  id: PositionId,
+  to: Subscriber,
+): Promise<{ readonly subscription: Subscription; readonly position: Position } | undefined> {
+  const [subscription, position] = await Promise.all([
+    ports.subscriptions.read(id.group.name),
+    ports.positions.read(id, true),
+  ]);
+  if (subscription?.group.id !== id.group.id || subscription.state !== 'active') return undefined;
+  if (!subscription.topics.includes(to.topic)) return undefined;
+  if (position !== undefined) return { subscription, position };
+  // One that it knew is made with the subscription; one that was added since starts at its first record (G5).
+  if (id.partition < to.known) return undefined;
+  await ports.positions.create(id, { epoch: ports.clock.now(), committed: 0 });
+  const made = await ports.positions.read(id, true);
+  return made && { subscription, position: made };
+}
+
+/** How long it is not to be delivered to: somebody is at it, or it failed. */
+function waitOf({ owner, until = 0, push }: Position, now: number): number {
+  if (owner !== undefined && until >= now) return until - now + 1;
+  return Math.max(0, (push?.failure?.retryAt ?? 0) - now);
+}
+
+/** @returns undefined when this incarnation is gone */
+async function topicOf(ports: DeliverPorts, name: string, topicId: string): Promise<Topic | undefined> {
+  try {
+    const copy = await ports.topics.get(name);
+    const topic = copy.id === topicId ? copy : await ports.topics.fresh(name);
+    return topic.id === topicId ? topic : undefined;
+  } catch (error) {
+    if (error instanceof TopicNotFound) return undefined;
+    throw error;
+  }
+}
+
+async function sendOn(ports: DeliverPorts, wakeUp: Own, delayMs: number): Promise<void> {
+  const { to, topicId, partition, hop } = wakeUp;
+  if (hop < WAKE_HOPS_MAX) return ports.wakeQueue.wake([insisting(wakeUp)], delayMs);
+  await ports.pending.put({ to, topicId, partition, dueAt: ports.clock.now() + delayMs });
+}
+
+/** One that is sent on looks in any case: it stands for one that would be dropped otherwise. */
+function insisting({ to, topicId, partition, hop }: Own): WakeUp {
+  return { to, topicId, partition, hop: hop + 1 };
+}

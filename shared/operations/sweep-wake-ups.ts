@@ -1,0 +1,147 @@
+import type { Clock } from '../domain/clock.ts';
+import { LIST_LIMIT_MAX, PENDING_GRACE_MS, SWEEP_POSITIONS_MAX } from '../domain/limits.ts';
+import { settleAll } from '../domain/parallel.ts';
+import type { Position, PositionId } from '../domain/position.ts';
+import type { Subscription } from '../domain/subscription.ts';
+import type { Page, PartitionId } from '../domain/topic.ts';
+import type { Pending, Subscriber, WakeUp } from '../domain/wake-up.ts';
+import { hourOf } from './doorbell.ts';
+
+export interface WakeSweepPorts {
+  readonly touched: {
+    /** @param hour since the epoch */
+    list(hour: number, limit: number, after?: string): Promise<Page<PartitionId>>;
+  };
+  readonly pending: {
+    list(limit: number, after?: string): Promise<Page<Pending>>;
+    put(pending: Pending): Promise<void>;
+    /** Unless it was put anew. */
+    remove(seen: Pending): Promise<void>;
+  };
+  readonly subscribers: { of(topicId: string): Promise<readonly Subscriber[]> };
+  readonly subscriptions: { read(name: string): Promise<Subscription | undefined> };
+  readonly positions: { read(p: PositionId, strong?: boolean): Promise<Position | undefined> };
+  readonly heads: { read(p: PartitionId, strong?: boolean): Promise<{ readonly next: number } | undefined> };
+  readonly wakeQueue: { wake(wakeUps: readonly WakeUp[]): Promise<void> };
+  readonly caughtUp: CaughtUp;
+  readonly clock: Clock;
+}
+
+/** Partitions that one container remembers at most. */
+const PARTITIONS_MAX = 10_000;
+
+/** How far partitions were when everybody who subscribes to them had caught up: spares looks, and nothing rests on it. */
+export class CaughtUp {
+  readonly #next = new Map<string, number>();
+
+  has({ topicId, partition }: PartitionId, next: number): boolean {
+    return this.#next.get(`${topicId}.${partition}`) === next;
+  }
+
+  add({ topicId, partition }: PartitionId, next: number): void {
+    this.#next.set(`${topicId}.${partition}`, next);
+    if (this.#next.size > PARTITIONS_MAX) this.#next.delete(this.#next.keys().next().value!);
+  }
+}
+
+/** How a position stands: `resting`: caught up, or of nobody who is to be delivered to. */
+type Standing = 'resting' | 'busy' | 'behind';
+
+/**
+ * Wakes whom every other wake-up has missed: positions that are pending and due, and those behind in partitions that
+ * have grown in this hour or the one before. At rest it is three Queries of half a read unit each.
+ *
+ * @param stopAt epoch ms: what it has not come to the next run takes up
+ * @returns what kept it from looking at single partitions
+ */
+export async function sweepWakeUps(ports: WakeSweepPorts, stopAt: number): Promise<unknown[]> {
+  const sweep = new WakeSweep(ports, stopAt);
+  await sweep.pending();
+  const hour = hourOf(ports.clock.now());
+  await sweep.touched(hour, false);
+  await sweep.touched(hour - 1, true);
+  return sweep.failures;
+}
+
+class WakeSweep {
+  readonly failures: unknown[] = [];
+  readonly #ports: WakeSweepPorts;
+  readonly #stopAt: number;
+  readonly #subscriptions = new Map<string, Promise<Subscription | undefined>>();
+  #looks = 0;
+
+  constructor(ports: WakeSweepPorts, stopAt: number) {
+    this.#ports = ports;
+    this.#stopAt = stopAt;
+  }
+
+  async pending(): Promise<void> {
+    const { pending, clock } = this.#ports;
+    await this.#each(
+      (after) => pending.list(LIST_LIMIT_MAX, after),
+      async (mark) => {
+        if (mark.dueAt + PENDING_GRACE_MS > clock.now()) return;
+        const next = (await this.#ports.heads.read(mark))?.next ?? 0;
+        const standing = await this.#standingOf(mark, mark.to, next);
+        if (standing === 'resting') await pending.remove(mark);
+        else if (standing === 'behind') await this.#wake(mark, mark.to, next);
+      },
+    );
+  }
+
+  /** @param isOld what is behind since then stays in sight, whatever happens, until it has caught up */
+  async touched(hour: number, isOld: boolean): Promise<void> {
+    const { touched, heads, subscribers, caughtUp, pending, clock } = this.#ports;
+    await this.#each(
+      (after) => touched.list(hour, LIST_LIMIT_MAX, after),
+      async (partition) => {
+        const next = (await heads.read(partition, false))?.next ?? 0;
+        if (caughtUp.has(partition, next)) return;
+        const standings: Standing[] = [];
+        for (const to of await subscribers.of(partition.topicId)) {
+          const standing = await this.#standingOf(partition, to, next);
+          standings.push(standing);
+          if (standing === 'behind') await this.#wake(partition, to, next);
+          if (standing !== 'resting' && isOld) await pending.put({ ...partition, to, dueAt: clock.now() });
+        }
+        if (standings.every((standing) => standing === 'resting')) caughtUp.add(partition, next);
+      },
+    );
+  }
+
+  async #each<T>(list: (after?: string) => Promise<Page<T>>, look: (item: T) => Promise<void>): Promise<void> {
+    for (let after: string | undefined; ; ) {
+      const page = await list(after);
+      const outcomes = await settleAll(page.items, async (item) => {
+        if (this.#looks < SWEEP_POSITIONS_MAX && this.#ports.clock.now() < this.#stopAt) await look(item);
+      });
+      for (const outcome of outcomes) if (outcome.status === 'rejected') this.failures.push(outcome.reason);
+      after = page.next;
+      if (after === undefined || this.#looks >= SWEEP_POSITIONS_MAX || this.#ports.clock.now() >= this.#stopAt) return;
+    }
+  }
+
+  async #standingOf({ topicId, partition }: PartitionId, to: Subscriber, next: number): Promise<Standing> {
+    this.#looks += 1;
+    const subscription = await this.#subscriptionOf(to);
+    if (subscription?.group.id !== to.group.id || subscription.state !== 'active') return 'resting';
+    if (!subscription.topics.includes(to.topic)) return 'resting';
+    const position = await this.#ports.positions.read({ group: to.group, topicId, partition }, true);
+    // One that was added since is made by its first delivery.
+    if (position === undefined) return partition >= to.known && next > 0 ? 'behind' : 'resting';
+    if (position.committed >= next) return 'resting';
+    const now = this.#ports.clock.now();
+    const isOwned = position.owner !== undefined && (position.until ?? 0) >= now;
+    return isOwned || (position.push?.failure?.retryAt ?? 0) > now ? 'busy' : 'behind';
+  }
+
+  #subscriptionOf({ group }: Subscriber): Promise<Subscription | undefined> {
+    const known = this.#subscriptions.get(group.name) ?? this.#ports.subscriptions.read(group.name);
+    this.#subscriptions.set(group.name, known);
+    return known;
+  }
+
+  async #wake({ topicId, partition }: PartitionId, to: Subscriber, next: number): Promise<void> {
+    await this.#ports.wakeQueue.wake([{ topicId, partition, to, last: next - 1, hop: 0 }]);
+  }
+}
