@@ -6,6 +6,7 @@ import { type Clients, openBackbone } from '../functions/backbone.ts';
 import { fetchHandler } from '../functions/fetch.ts';
 import { groupsHandler, openGroups } from '../functions/groups.ts';
 import { produceHandler } from '../functions/produce.ts';
+import { openSubscriptions, subscriptionsHandler } from '../functions/subscriptions.ts';
 import { topicsHandler } from '../functions/topics.ts';
 import { openEmbeddedAws } from '../local/aws/embedded-aws.ts';
 import { createBackboneTables, createBucket } from '../local/aws/tables.ts';
@@ -103,6 +104,17 @@ export function handlersOver(dynamodb: DynamoDBClient, host: Clock = Date, s3?: 
     topics: topicsHandler(backbone),
     groups: groupsHandler(
       openGroups(backbone, { ...beside, ...(s3 && { s3 }) }, { bucket: BUCKET, deadLetterQueueUrl: QUEUE }),
+    ),
+    subscriptions: subscriptionsHandler(
+      openSubscriptions(
+        backbone,
+        beside.sqs,
+        { wakeQueueUrl: QUEUE },
+        {
+          targets: { check: async () => ({}) },
+          deliveries: { switch: async () => {} },
+        },
+      ),
     ),
   } satisfies Record<ApiFunction, unknown>;
 }

@@ -12,6 +12,7 @@ import { PlanCache } from '../shared/operations/plan-cache.ts';
 import { pollGroup } from '../shared/operations/poll-group.ts';
 import { ProvenOffsets } from '../shared/operations/proven-offsets.ts';
 import { resetGroup } from '../shared/operations/reset-group.ts';
+import { refuseWithoutSubscription } from '../shared/operations/subscriptions.ts';
 import { DeadLetterObjects } from '../shared/store/dead-letter-objects.ts';
 import { DeadLetterQueue } from '../shared/store/dead-letter-queue.ts';
 import { DeadLetterAnswer } from '../shared/wire/dead-letter-answer.ts';
@@ -98,6 +99,18 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
     },
     'DELETE /v1/groups/{group}/dead-letters/{id}': async (request) => {
       await removeDeadLetter(backbone, onlyGroupOf(request), request.parameters.get('id') ?? '');
+      return { status: 204 };
+    },
+    'GET /v1/subscriptions/{name}/dead-letters': async (request) => {
+      const listing = parseDeadLetterListing(request);
+      await refuseWithoutSubscription(backbone, listing.group);
+      const answer = new DeadLetterAnswer(listing);
+      return answer.finish(await listDeadLetters(backbone, listing, answer));
+    },
+    'DELETE /v1/subscriptions/{name}/dead-letters/{id}': async (request) => {
+      const name = onlyGroupOf(request);
+      await refuseWithoutSubscription(backbone, name);
+      await removeDeadLetter(backbone, name, request.parameters.get('id') ?? '');
       return { status: 204 };
     },
     'GET /v1/groups': async (request) => groupListAnswer(await listGroups(backbone, parseGroupListing(request))),

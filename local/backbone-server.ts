@@ -2,20 +2,28 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { type Backbone, openBackbone } from '../functions/backbone.ts';
+import { callsBy, type DeliverHandler, deliverHandler, openDeliver } from '../functions/deliver.ts';
 import { dispatchHandler } from '../functions/dispatch.ts';
 import { fetchHandler } from '../functions/fetch.ts';
 import { groupsHandler, openGroups } from '../functions/groups.ts';
 import { produceHandler } from '../functions/produce.ts';
+import { openSubscriptions, subscriptionsHandler } from '../functions/subscriptions.ts';
 import { openSweep, sweepHandler } from '../functions/sweep.ts';
 import { topicsHandler } from '../functions/topics.ts';
-import { LIST_LIMIT_MAX, SPILL_ABOVE_BYTES_DEFAULT } from '../shared/domain/limits.ts';
+import { DELIVER_FUNCTION_TIMEOUT_MS, LIST_LIMIT_MAX, SPILL_ABOVE_BYTES_DEFAULT } from '../shared/domain/limits.ts';
+import type { TargetSpec } from '../shared/domain/target-spec.ts';
+import type { WakeUp } from '../shared/domain/wake-up.ts';
+import { Doorbell } from '../shared/operations/doorbell.ts';
 import { listTopics } from '../shared/operations/topics.ts';
 import { WakeQueue } from '../shared/store/wake-queue.ts';
+import { checkSpec } from '../shared/target/check.ts';
 import { openEmbeddedAws } from './aws/embedded-aws.ts';
 import { createBackboneResources } from './aws/tables.ts';
-import { startBackground } from './background.ts';
+import { contextNow, startBackground } from './background.ts';
 import { type Exchange, openGateway } from './gateway.ts';
+import { ModuleFunctions } from './module-function.ts';
 import type { TopicFacts } from './status-lines.ts';
+import { localChecks } from './target-checks.ts';
 
 export interface BackboneServerOptions {
   /** 0: any free one. */
@@ -73,20 +81,40 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
         options.onRecords(topicIdOf(observation.log), 'in', observation.count);
       if (observation.kind === 'records_read') options.onRecords(topicIdOf(observation.log), 'out', observation.count);
     });
+    const functions = new ModuleFunctions(process.cwd());
+    const checks = localChecks(functions);
+    const wakeQueue = new WakeQueue(sqs, wakeQueueUrl);
+    const groups = openGroups(backbone, { s3, sqs }, { ...ENVIRONMENT, deadLetterQueueUrl });
+    const callOf = callsBy({ functions, sqs, eventBridge: NO_BUSES, rules: checks.rules });
+    const handOn = async (aside: WakeUp) => void besides({ aside }, contextNow(DELIVER_FUNCTION_TIMEOUT_MS));
+    const deliver = deliverHandler(() => openDeliver(groups, sqs, { wakeQueueUrl }, callOf, handOn));
+    const deliverBesides = deliverHandler(() => openDeliver(groups, sqs, { wakeQueueUrl }, callOf));
+    const besides: DeliverHandler = (event, context) =>
+      deliverBesides(event, context).catch((error) => {
+        options.onFailure('deliver', error);
+        return { batchItemFailures: [] };
+      });
+    const pushed = {
+      targets: { check: (target: TargetSpec) => checkSpec(target, checks) },
+      // Everything here is woken by the same process, and waiting costs nothing.
+      deliveries: { switch: async () => {} },
+    };
     const gateway = await openGateway({
       handlers: {
-        produce: produceHandler(backbone),
+        produce: produceHandler({ ...backbone, doorbell: new Doorbell({ ...backbone, wakeQueue }) }),
         fetch: fetchHandler(backbone),
         topics: topicsHandler(backbone),
-        groups: groupsHandler(openGroups(backbone, { s3, sqs }, { ...ENVIRONMENT, deadLetterQueueUrl })),
+        groups: groupsHandler(groups),
+        subscriptions: subscriptionsHandler(openSubscriptions(backbone, sqs, { wakeQueueUrl }, pushed)),
       },
       port: options.port,
       observe: options.onExchange,
     });
     const background = startBackground({
       ...{ aws, sqs, wakeQueueUrl, logTable: ENVIRONMENT.logTable, onFailure: options.onFailure },
-      dispatch: dispatchHandler(() => ({ ...backbone, wakeQueue: new WakeQueue(sqs, wakeQueueUrl) })),
-      sweep: sweepHandler(() => openSweep({ dynamodb, s3 }, ENVIRONMENT)),
+      dispatch: dispatchHandler(() => ({ ...backbone, wakeQueue })),
+      deliver,
+      sweep: sweepHandler(() => ({ ...openSweep({ dynamodb, s3 }, ENVIRONMENT), wakeQueue })),
     });
     return {
       url: gateway.url,
@@ -107,6 +135,9 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
     throw error;
   }
 }
+
+/** There are no event buses here: none can be subscribed to. */
+const NO_BUSES = { send: () => Promise.reject(new Error('there are no event buses here')) };
 
 /** The SDK learns of a clock that is set by what services answer, and only of large steps: here it is told. */
 function followClock(config: { systemClockOffset: number }, aheadMs: () => number): void {

@@ -49,6 +49,7 @@ export class Api extends Construct {
       fetch: integration('Fetch', functions.fetch),
       topics: integration('Topics', functions.topics),
       groups: integration('Groups', functions.groups),
+      subscriptions: integration('Subscriptions', functions.subscriptions),
     } satisfies Record<ApiFunction, HttpLambdaIntegration>;
     for (const route of [...ROUTES, ...catchAll(corsOrigins.length > 0)]) {
       new HttpRoute(this, route.key, {

@@ -1,6 +1,6 @@
 import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
-import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Architecture, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { type IRole, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Architecture, RecursiveLoop, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
@@ -26,6 +26,14 @@ export interface BackboneFunctionProps {
   readonly description: string;
   /** No caller waits for it. Default false. */
   readonly inBackground?: boolean | undefined;
+  /** Default: one of its own. */
+  readonly role?: IRole | undefined;
+  /** Default: by whether somebody waits. */
+  readonly timeoutMs?: number | undefined;
+  /** Most that runs at once, kept free for it; default: what the account has left. */
+  readonly reservedConcurrency?: number | undefined;
+  /** It may wake itself over and over: Lambda would take that for a mistake. Default false. */
+  readonly wakesItself?: boolean | undefined;
   /** Default `INFO`. */
   readonly logLevel?: LogLevel | undefined;
 }
@@ -36,12 +44,14 @@ export interface BackboneFunctionProps {
  */
 export class BackboneFunction extends NodejsFunction {
   constructor(scope: Construct, id: string, props: BackboneFunctionProps) {
-    const { source, description, inBackground = false, logLevel = 'INFO' } = props;
+    const { source, description, inBackground = false, wakesItself = false, logLevel = 'INFO' } = props;
+    const { timeoutMs = inBackground ? BACKGROUND_FUNCTION_TIMEOUT_MS : API_FUNCTION_TIMEOUT_MS } = props;
     const logGroup = new LogGroup(scope, `${id}Logs`, {
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: RemovalPolicy.DESTROY, // nothing in it but diagnostics
     });
-    const role = new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+    const role =
+      props.role ?? new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
     logGroup.grantWrite(role);
     super(scope, id, {
       entry: sourceOf(source),
@@ -50,7 +60,9 @@ export class BackboneFunction extends NodejsFunction {
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
       memorySize: inBackground ? BACKGROUND_MEMORY_MB : MEMORY_MB,
-      timeout: Duration.millis(inBackground ? BACKGROUND_FUNCTION_TIMEOUT_MS : API_FUNCTION_TIMEOUT_MS),
+      timeout: Duration.millis(timeoutMs),
+      ...(props.reservedConcurrency !== undefined && { reservedConcurrentExecutions: props.reservedConcurrency }),
+      ...(wakesItself && { recursiveLoop: RecursiveLoop.ALLOW }),
       logGroup,
       role,
       environment: {

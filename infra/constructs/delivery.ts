@@ -1,6 +1,7 @@
-import { Duration } from 'aws-cdk-lib';
-import { Grant } from 'aws-cdk-lib/aws-iam';
+import { Duration, Stack } from 'aws-cdk-lib';
+import { Grant, type IGrantable, type IRole, Policy, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import {
+  type CfnEventSourceMapping,
   EventSourceMapping,
   FilterCriteria,
   FilterRule,
@@ -10,29 +11,45 @@ import {
 } from 'aws-cdk-lib/aws-lambda';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { BACKGROUND_FUNCTION_TIMEOUT_MS, OBJECTS_PER_DELETE_MAX, WAKE_TRIES_MAX } from '../../shared/domain/limits.ts';
+import {
+  DELIVER_CONCURRENCY_MAX,
+  DELIVER_FUNCTION_TIMEOUT_MS,
+  OBJECTS_PER_DELETE_MAX,
+  WAKE_TRIES_MAX,
+} from '../../shared/domain/limits.ts';
 import { ENV } from '../../shared/env.ts';
+import { BackboneFunction, type LogLevel } from './backbone-function.ts';
 import type { LogStorage } from './log-storage.ts';
 
 export interface DeliveryProps {
   readonly storage: LogStorage;
-  /** Follows the log's stream, and works off the wake queue. */
+  /** Follows the log's stream. */
   readonly dispatch: LambdaFunction;
+  readonly logLevel?: LogLevel | undefined;
+  /** Deliveries at once of positions that are slow, failed, or met nobody. */
+  readonly slowConcurrency: number;
 }
 
 /** Nobody waits for a removal to be followed; fewer, fuller events cost less. */
 const STREAM_WINDOW = Duration.seconds(60);
 /** What fails that long is handed to the dead letters, while the stream still has the records: it keeps them for 24 h. */
 const STREAM_AGE_MAX = Duration.hours(12);
+/** An append that the stream is late to tell has been found by the sweep. */
+const INSERT_AGE_MAX = Duration.hours(1);
 /** Source: AWS Lambda, "Using Lambda with Amazon SQS": six times the function's timeout. */
-const VISIBILITY = Duration.millis(6 * BACKGROUND_FUNCTION_TIMEOUT_MS);
+const VISIBILITY = Duration.millis(6 * DELIVER_FUNCTION_TIMEOUT_MS);
 
-/** What goes on when the log has changed: its stream, the wake queue, and the dead letters of both and of groups. */
+/** What goes on when the log has changed: its stream, the wake queue, deliveries, and the dead letters of all of them. */
 export class Delivery extends Construct {
   readonly wakeQueue: Queue;
   readonly deadLetters: Queue;
+  /** By which records are pushed: what a target's own policy lets in. */
+  readonly role: IRole;
+  readonly #pushing: readonly LambdaFunction[];
+  readonly #check: LambdaFunction;
+  readonly #inserts: EventSourceMapping;
 
-  constructor(scope: Construct, id: string, { storage, dispatch }: DeliveryProps) {
+  constructor(scope: Construct, id: string, { storage, dispatch, logLevel, slowConcurrency }: DeliveryProps) {
     super(scope, id);
     this.deadLetters = new Queue(this, 'DeadLetters', { enforceSSL: true, retentionPeriod: Duration.days(14) });
     this.wakeQueue = new Queue(this, 'Wake', {
@@ -42,29 +59,76 @@ export class Delivery extends Construct {
     });
 
     storage.grantDispatch(dispatch);
-    allow(dispatch, this.wakeQueue, ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes']); // Lambda's, on its behalf
-    allow(dispatch, this.wakeQueue, ['SendMessage', 'ChangeMessageVisibility']);
     allow(dispatch, this.deadLetters, ['SendMessage']);
-    dispatch.addEnvironment(ENV.wakeQueueUrl, this.wakeQueue.queueUrl);
+    this.grantWake(dispatch);
 
-    new EventSourceMapping(this, 'Stream', {
+    const push = { source: 'deliver', timeoutMs: DELIVER_FUNCTION_TIMEOUT_MS, wakesItself: true, logLevel };
+    const deliver = new BackboneFunction(scope, 'Deliver', { ...push, description: 'Pushes records to subscribers' });
+    this.role = deliver.role!;
+    const aside = new BackboneFunction(scope, 'DeliverAside', {
+      ...push,
+      description: 'Pushes records to subscribers that take long, beside those that do not',
+      role: this.role,
+      reservedConcurrency: slowConcurrency,
+    });
+    // What waits too long is woken again by the sweep.
+    aside.configureAsyncInvoke({ retryAttempts: 0, maxEventAge: Duration.hours(1) });
+    this.#check = new BackboneFunction(scope, 'Check', {
+      source: 'check',
+      description: 'Looks at what is to be pushed to',
+      role: this.role,
+      logLevel,
+    });
+    this.#check.addEnvironment(ENV.role, this.role.roleArn);
+    this.#check.addEnvironment(ENV.ownPrefix, `${Stack.of(this).stackName}-`);
+    this.#pushing = [deliver, aside];
+
+    storage.grantDeliver(deliver);
+    storage.wire(aside);
+    for (const fn of this.#pushing) {
+      fn.addEnvironment(ENV.wakeQueueUrl, this.wakeQueue.queueUrl);
+      fn.addEnvironment(ENV.deadLetterQueueUrl, this.deadLetters.queueUrl);
+    }
+    allow(deliver, this.wakeQueue, ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes']); // Lambda's, on its behalf
+    allow(deliver, this.wakeQueue, ['SendMessage', 'ChangeMessageVisibility']);
+    allow(deliver, this.deadLetters, ['SendMessage']);
+    deliver.addEnvironment(ENV.asideArn, aside.functionArn);
+    // Not in the role's own policy, on which its functions wait: one would wait for itself.
+    new Policy(this, 'HandAside', {
+      roles: [this.role],
+      statements: [new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [aside.functionArn] })],
+    });
+
+    const stream = {
       target: dispatch,
       eventSourceArn: storage.log.tableStreamArn!,
+      batchSize: OBJECTS_PER_DELETE_MAX,
+      bisectBatchOnError: true,
+    };
+    new EventSourceMapping(this, 'Stream', {
+      ...stream,
       // Nothing is missed that happens before the mapping is there.
       startingPosition: StartingPosition.TRIM_HORIZON,
       filters: [FilterCriteria.filter({ eventName: FilterRule.isEqual('REMOVE') })],
-      batchSize: OBJECTS_PER_DELETE_MAX,
       maxBatchingWindow: STREAM_WINDOW,
-      bisectBatchOnError: true,
       maxRecordAge: STREAM_AGE_MAX,
       onFailure: { bind: () => ({ destination: this.deadLetters.queueArn }) },
     });
+    this.#inserts = new EventSourceMapping(this, 'Inserts', {
+      ...stream,
+      startingPosition: StartingPosition.LATEST,
+      filters: [FilterCriteria.filter({ eventName: FilterRule.isEqual('INSERT') })],
+      maxRecordAge: INSERT_AGE_MAX,
+      // Without subscriptions every append would be told to nobody: the first one switches it on.
+      enabled: false,
+    });
     new EventSourceMapping(this, 'WakeUps', {
-      target: dispatch,
+      target: deliver,
       eventSourceArn: this.wakeQueue.queueArn,
-      batchSize: 10,
+      // A wake-up may take as long as the function: one that comes with it would wait for it.
+      batchSize: 1,
       reportBatchItemFailures: true,
-      maxConcurrency: 2,
+      maxConcurrency: DELIVER_CONCURRENCY_MAX,
     });
   }
 
@@ -73,9 +137,38 @@ export class Delivery extends Construct {
     allow(fn, this.deadLetters, ['SendMessage']);
     fn.addEnvironment(ENV.deadLetterQueueUrl, this.deadLetters.queueUrl);
   }
+
+  /** For a function that wakes deliveries. */
+  grantWake(fn: LambdaFunction): void {
+    allow(fn, this.wakeQueue, ['SendMessage']);
+    fn.addEnvironment(ENV.wakeQueueUrl, this.wakeQueue.queueUrl);
+  }
+
+  /** For the function that looks after subscriptions: it asks about targets, and switches on and off what wakes deliveries. */
+  grantSubscribe(fn: LambdaFunction): void {
+    this.grantWake(fn);
+    const mapping = this.#inserts.node.defaultChild as CfnEventSourceMapping;
+    Grant.addToPrincipal({
+      grantee: fn,
+      actions: ['lambda:UpdateEventSourceMapping'],
+      resourceArns: [mapping.attrEventSourceMappingArn],
+    });
+    Grant.addToPrincipal({
+      grantee: fn,
+      actions: ['lambda:InvokeFunction'],
+      resourceArns: [this.#check.functionArn],
+    });
+    fn.addEnvironment(ENV.checkFunction, this.#check.functionName);
+    fn.addEnvironment(ENV.deliveryMappings, this.#inserts.eventSourceMappingId);
+  }
+
+  /** Names under which the backbone itself is reached: nothing is pushed there. */
+  forbidHost(host: string): void {
+    for (const fn of [...this.#pushing, this.#check]) fn.addEnvironment(ENV.ownHosts, host);
+  }
 }
 
-function allow(fn: IFunction, queue: Queue, verbs: readonly string[]): void {
+function allow(fn: IFunction | IGrantable, queue: Queue, verbs: readonly string[]): void {
   Grant.addToPrincipal({
     grantee: fn,
     actions: verbs.map((verb) => `sqs:${verb}`),

@@ -1,4 +1,7 @@
+import { Fn } from 'aws-cdk-lib';
+import type { IRole } from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
+import { SLOW_CONCURRENCY_DEFAULT } from '../../shared/domain/limits.ts';
 import { Api } from './api.ts';
 import { BackboneFunction, type LogLevel } from './backbone-function.ts';
 import { Delivery } from './delivery.ts';
@@ -15,6 +18,11 @@ export interface EventBackboneProps {
   readonly auth?: 'iam' | undefined;
   /** Origins whose pages may call the API, such as `https://example.com`. Default none: no CORS. */
   readonly corsOrigins?: readonly string[] | undefined;
+  /**
+   * Deliveries at once of partitions whose target is slow, fails or is away; others are not held up by them. So much of the
+   * account's concurrency is kept free for them. Default 50; an account must have 100 left beside it.
+   */
+  readonly slowConcurrency?: number | undefined;
   /** What the functions log. Default `INFO`. */
   readonly logLevel?: LogLevel | undefined;
 }
@@ -29,8 +37,12 @@ export class EventBackbone extends Construct {
   readonly url: string;
   readonly storage: LogStorage;
 
-  constructor(scope: Construct, id: string, { retainData, corsOrigins, logLevel }: EventBackboneProps = {}) {
+  /** By which records are pushed to targets: what the policy of a queue, a function or a bus lets in. */
+  readonly pushRole: IRole;
+
+  constructor(scope: Construct, id: string, props: EventBackboneProps = {}) {
     super(scope, id);
+    const { retainData, corsOrigins, logLevel, slowConcurrency = SLOW_CONCURRENCY_DEFAULT } = props;
     this.storage = new LogStorage(this, 'Storage', { retainData, corsOrigins });
 
     const produce = new BackboneFunction(this, 'Produce', {
@@ -63,8 +75,18 @@ export class EventBackbone extends Construct {
       inBackground: true,
       logLevel,
     });
-    const delivery = new Delivery(this, 'Delivery', { storage: this.storage, dispatch });
+    const delivery = new Delivery(this, 'Delivery', { storage: this.storage, dispatch, logLevel, slowConcurrency });
     delivery.grantDeadLetter(groups);
+    delivery.grantWake(produce);
+    this.pushRole = delivery.role;
+
+    const subscriptions = new BackboneFunction(this, 'Subscriptions', {
+      source: 'subscriptions',
+      description: 'Serves whoever looks after subscriptions',
+      logLevel,
+    });
+    this.storage.grantSubscribe(subscriptions);
+    delivery.grantSubscribe(subscriptions);
 
     const sweep = new BackboneFunction(this, 'Sweep', {
       source: 'sweep',
@@ -73,7 +95,9 @@ export class EventBackbone extends Construct {
       logLevel,
     });
     new Maintenance(this, 'Maintenance', { storage: this.storage, sweep });
+    delivery.grantWake(sweep);
 
-    this.url = new Api(this, 'Api', { functions: { produce, fetch, topics, groups }, corsOrigins }).url;
+    this.url = new Api(this, 'Api', { functions: { produce, fetch, topics, groups, subscriptions }, corsOrigins }).url;
+    delivery.forbidHost(Fn.select(1, Fn.split('://', this.url)));
   }
 }

@@ -70,6 +70,24 @@ const RIGHTS = {
     deadLetters: ['PutObject', 'DeleteObject'],
     bucket: ['ListBucket'],
   },
+  subscribe: {
+    // walk to the high watermark; time to offset; void an abandoned slot
+    log: ['Query', 'GetItem', 'PutItem'],
+    // subscriptions with all that they hold: list, read, make, change, remove, some of it together; mark topics and
+    // positions; move a head's `settled`
+    state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
+  },
+  deliver: {
+    // read; look at one slot; void an abandoned one, or that of a payload to be removed; watch an upload on
+    log: ['Query', 'GetItem', 'PutItem'],
+    // read subscriptions and topics; make, take, move positions; halt a subscription; mark positions; keep dead letters
+    state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
+    uploads: ['DeleteItem'],
+    // bring a spilled payload, and sign for uploaded ones; a payload follows its slot
+    objects: ['GetObject', 'DeleteObject'],
+    deadLetters: ['PutObject'],
+    bucket: ['ListBucket'],
+  },
   dispatch: {
     // look at the slot of an intent or an upload; void it; watch an upload on
     log: ['GetItem', 'PutItem'],
@@ -179,6 +197,16 @@ export class LogStorage extends Construct {
     ]);
   }
 
+  /** For a function that looks after subscriptions. */
+  grantSubscribe(fn: LambdaFunction): void {
+    this.#grant(fn, RIGHTS.subscribe);
+  }
+
+  /** For the role of functions that push records to subscribers, and take up what dispatch could not follow. */
+  grantDeliver(fn: LambdaFunction): void {
+    this.#grant(fn, RIGHTS.deliver);
+  }
+
   /** For the function that removes what nobody needs any more. */
   grantSweep(fn: LambdaFunction): void {
     this.#grant(fn, RIGHTS.sweep);
@@ -198,6 +226,13 @@ export class LogStorage extends Construct {
     allow(fn, this.bucket.bucketArn, 's3', bucket);
     fn.addEnvironment(ENV.logTable, this.log.tableName);
     fn.addEnvironment(ENV.stateTable, this.state.tableName);
+  }
+
+  /** Tells a function where everything is; its rights come with a role that it shares with another. */
+  wire(fn: LambdaFunction): void {
+    fn.addEnvironment(ENV.logTable, this.log.tableName);
+    fn.addEnvironment(ENV.stateTable, this.state.tableName);
+    fn.addEnvironment(ENV.bucket, this.bucket.bucketName);
   }
 
   #allowObjects(fn: LambdaFunction, pattern: string, verbs: readonly string[], reason: string): void {

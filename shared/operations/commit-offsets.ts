@@ -2,6 +2,7 @@ import { TopicNotFound } from '../domain/errors.ts';
 import type { GroupId } from '../domain/group.ts';
 import { GroupNotFound } from '../domain/group-errors.ts';
 import { actOnAll } from '../domain/parallel.ts';
+import { refuseSubscription } from '../domain/subscription-errors.ts';
 import { commitFromOutside } from './commit-from-outside.ts';
 import { commitOwned, outcomeOf, topicOf } from './commit-positions.ts';
 import type { GroupPorts } from './group-ports.ts';
@@ -41,11 +42,13 @@ export async function commitOffsets(ports: Ports, request: CommitsRequest, deadl
   try {
     if (isForeign) return await commitAll(await findOrMakeGroup(ports, name));
     const copy = await ports.groups.read(name, false);
+    if (copy !== undefined) refuseSubscription(copy);
     const outcomes = copy && (await commitAll(copy));
     if (outcomes?.every(({ error }) => error?.code !== 'fenced')) return outcomes;
     // What a copy would refuse is judged by the group itself: it may be another incarnation.
     const group = await ports.groups.read(name, true);
     if (group === undefined) throw new GroupNotFound(name);
+    refuseSubscription(group);
     return outcomes !== undefined && group.id === copy?.id ? outcomes : await commitAll(group);
   } catch (error) {
     storeFailed(error);

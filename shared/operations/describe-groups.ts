@@ -3,7 +3,7 @@ import { type Group, type GroupTopic, isExpiredMember, type Member } from '../do
 import { GroupNotFound } from '../domain/group-errors.ts';
 import { WALK_BUDGET_MS } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
-import type { Position } from '../domain/position.ts';
+import type { Position, PushState } from '../domain/position.ts';
 import type { Page, Topic } from '../domain/topic.ts';
 import type { GroupStores } from './group-ports.ts';
 import { findBounds } from './partition-bounds.ts';
@@ -34,6 +34,8 @@ export interface GroupOffset {
   /** Records from `committed` on, voids included; where nothing is committed, all that the partition holds. */
   readonly lag: number;
   readonly metadata?: string;
+  /** Of a subscription. */
+  readonly push?: PushState;
 }
 
 export interface GroupMember extends Member {
@@ -105,14 +107,15 @@ export async function describeGroup(ports: GroupDescribePorts, name: string): Pr
 function offsetOf(
   position: Position | undefined,
   { logStartOffset, highWatermark }: { readonly logStartOffset: number; readonly highWatermark: number },
-): Pick<GroupOffset, 'committed' | 'highWatermark' | 'lag' | 'metadata'> {
+): Omit<GroupOffset, 'topic' | 'partition'> {
   if (position === undefined) return { highWatermark, lag: highWatermark - logStartOffset };
-  const { committed, metadata } = position;
+  const { committed, metadata, push } = position;
   return {
     committed,
     highWatermark,
     lag: Math.max(0, highWatermark - committed),
     ...(metadata !== undefined && { metadata }),
+    ...(push !== undefined && { push }),
   };
 }
 

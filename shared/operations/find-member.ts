@@ -1,5 +1,6 @@
 import { type Group, isExpiredMember, type Member, memberKeyOf } from '../domain/group.ts';
 import { GroupNotFound, InstanceFenced, MemberNotFound } from '../domain/group-errors.ts';
+import { refuseSubscription } from '../domain/subscription-errors.ts';
 import { markDue } from './group-check.ts';
 import type { GroupPorts } from './group-ports.ts';
 
@@ -21,12 +22,14 @@ type Ports = Pick<GroupPorts, 'groups' | 'members' | 'plans' | 'clock' | 'sleep'
 /**
  * Finds the session that a call names: two eventually consistent reads. What they would refuse is judged by strong ones.
  *
- * @throws {GroupNotFound | MemberNotFound | InstanceFenced | Throttled | Unavailable}
+ * @throws {GroupNotFound | GroupIsSubscription | MemberNotFound | InstanceFenced | Throttled | Unavailable}
  */
 export async function findMember(ports: Ports, name: string, memberId: string): Promise<Session> {
   const key = memberKeyOf(memberId);
   if (key === undefined) {
-    if ((await ports.groups.read(name, true)) === undefined) throw new GroupNotFound(name);
+    const group = await ports.groups.read(name, true);
+    if (group === undefined) throw new GroupNotFound(name);
+    refuseSubscription(group);
     throw new MemberNotFound(name, memberId);
   }
   const known = ports.plans.groupNamed(name);
@@ -53,6 +56,7 @@ export async function lookClosely(ports: Ports, name: string, memberId: string, 
       ports.plans.forget(name);
       throw new GroupNotFound(name);
     }
+    refuseSubscription(group);
     const member = await ports.members.read(group, key, true);
     if (member === undefined) break;
     if (member.memberId !== memberId) throw replaced(name, member, memberId);

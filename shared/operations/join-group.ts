@@ -3,6 +3,7 @@ import { type Group, isExpiredMember, type Member, newMemberId, staticMemberKey 
 import { GroupFull, InstanceFenced } from '../domain/group-errors.ts';
 import { GROUP_PARTITIONS_MAX, SESSION_TIMEOUT_MS_DEFAULT } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
+import { refuseSubscription } from '../domain/subscription-errors.ts';
 import type { Topic } from '../domain/topic.ts';
 import { renewSession, type Session } from './find-member.ts';
 import { checkGroup, markDue, NEVER_DUE, refuseSurplus } from './group-check.ts';
@@ -48,14 +49,17 @@ export async function joinGroup(ports: GroupPorts, request: JoinRequest): Promis
   throw new Unavailable(`Group '${request.group}' is being deleted and made again all the time`);
 }
 
-/** @throws {Throttled | Unavailable | WriteFailed} */
+/** @throws {GroupIsSubscription | Throttled | Unavailable | WriteFailed} */
 export async function findOrMakeGroup(
   ports: Pick<GroupPorts, 'groups' | 'clock' | 'newGroupId'>,
   name: string,
 ): Promise<Group> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const found = await ports.groups.read(name, true);
-    if (found !== undefined) return found;
+    if (found !== undefined) {
+      refuseSubscription(found);
+      return found;
+    }
     const createdAt = ports.clock.now();
     const group = { name, id: ports.newGroupId(), createdAt, version: 0, checkAt: NEVER_DUE, busyUntil: 0 };
     if (await ports.groups.create(group)) return group;

@@ -1,5 +1,6 @@
 import { type GroupId, memberKeyOf } from '../domain/group.ts';
 import { GroupNotFound, InstanceFenced, MemberNotFound } from '../domain/group-errors.ts';
+import { refuseSubscription } from '../domain/subscription-errors.ts';
 import { checkGroup, markDue } from './group-check.ts';
 import type { GroupPorts } from './group-ports.ts';
 import { passingError, storeFailed } from './store-failed.ts';
@@ -12,6 +13,7 @@ import { passingError, storeFailed } from './store-failed.ts';
 export async function leaveGroup(ports: GroupPorts, name: string, memberId: string): Promise<void> {
   const group = await ports.groups.read(name, true);
   if (group === undefined) throw new GroupNotFound(name);
+  refuseSubscription(group);
   const key = memberKeyOf(memberId);
   if (key === undefined) throw new MemberNotFound(name, memberId);
   try {

@@ -5,6 +5,7 @@ import { GroupActive, GroupNotFound } from '../domain/group-errors.ts';
 import { WALK_BUDGET_MS } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import type { Position, PositionId } from '../domain/position.ts';
+import { refuseSubscription } from '../domain/subscription-errors.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { GroupStores } from './group-ports.ts';
 import { findBounds } from './partition-bounds.ts';
@@ -40,11 +41,26 @@ const TRIES_MAX = 8;
  * some partitions changed, and a repeat changes the rest.
  *
  * @returns by partition
- * @throws {GroupNotFound | TopicNotFound | GroupActive | InvalidRequest | OffsetOutOfRange | Throttled | Unavailable}
+ * @throws {GroupNotFound | GroupIsSubscription | TopicNotFound | GroupActive | InvalidRequest | OffsetOutOfRange |
+ *   Throttled | Unavailable}
  */
 export async function resetGroup(ports: ResetPorts, reset: Reset): Promise<readonly PartitionOffset[]> {
   const group = await ports.groups.read(reset.group, true);
   if (group === undefined) throw new GroupNotFound(reset.group);
+  refuseSubscription(group);
+  return resetTopic(ports, group, reset);
+}
+
+/**
+ * The same of a group that is known, subscriptions' too.
+ *
+ * @throws {GroupNotFound | TopicNotFound | GroupActive | InvalidRequest | OffsetOutOfRange | Throttled | Unavailable}
+ */
+export async function resetTopic(
+  ports: ResetPorts,
+  group: GroupId,
+  reset: Omit<Reset, 'group'>,
+): Promise<readonly PartitionOffset[]> {
   const topic = await ports.topics.fresh(reset.topic);
   const strange = reset.partitions?.findIndex((partition) => partition >= topic.partitions) ?? -1;
   if (strange >= 0) {
@@ -77,7 +93,11 @@ async function refuseWhileActive({ members, clock }: ResetPorts, group: GroupId)
   if (count > 0) throw new GroupActive(group.name, count);
 }
 
-async function offsetsOf(ports: ResetPorts, topic: Topic, { to, partitions }: Reset): Promise<PartitionOffset[]> {
+async function offsetsOf(
+  ports: ResetPorts,
+  topic: Topic,
+  { to, partitions }: Pick<Reset, 'to' | 'partitions'>,
+): Promise<PartitionOffset[]> {
   if (typeof to !== 'object' || 'at' in to) {
     return findOffsets(ports, topic.name, typeof to === 'object' ? to.at : to, partitions);
   }

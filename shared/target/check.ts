@@ -68,7 +68,9 @@ export function awsChecks({ lambda, sqs, eventBridge }: AwsClients, home: Home, 
         await lambda.send(new InvokeCommand({ FunctionName: functionArn, InvocationType: 'DryRun' }));
         const timeoutMs = Timeout * 1_000;
         if (timeoutMs <= FUNCTION_TIMEOUT_MS_MAX) return { timeoutMs };
-        throw new TargetNotAllowed(`its timeout is ${Timeout} s, and may be ${FUNCTION_TIMEOUT_MS_MAX / 1_000} s at most`);
+        throw new TargetNotAllowed(
+          `its timeout is ${Timeout} s, and may be ${FUNCTION_TIMEOUT_MS_MAX / 1_000} s at most`,
+        );
       });
     },
     async sqs(queueUrl) {
@@ -83,7 +85,11 @@ export function awsChecks({ lambda, sqs, eventBridge }: AwsClients, home: Home, 
     },
     async eventBridge(eventBusName) {
       const found = BUS.exec(eventBusName);
-      const name = ownName(found && [found[0], found[1] ?? home.region, found[2] ?? home.accountId, found[3]!], 'a bus', home);
+      const name = ownName(
+        found && [found[0], found[1] ?? home.region, found[2] ?? home.accountId, found[3]!],
+        'a bus',
+        home,
+      );
       const arn = `arn:aws:events:${home.region}:${home.accountId}:event-bus/${name}`;
       const policy = policyFor(home, arn, ['events:PutEvents', 'events:DescribeEventBus']);
       const command = `aws events put-permission --region ${home.region} --event-bus-name ${name} --policy '${policy}'`;
@@ -102,7 +108,8 @@ function ownName(found: readonly string[] | null, kind: string, home: Home): str
   if (found === null) throw new TargetNotAllowed(`it does not name ${kind}`);
   const [, region, accountId, name] = found as [string, string, string, string];
   if (region !== home.region) throw new TargetNotAllowed(`it is in region ${region}, the backbone in ${home.region}`);
-  if (accountId !== home.accountId) throw new TargetNotAllowed(`it is in account ${accountId}, which is not the backbone's`);
+  if (accountId !== home.accountId)
+    throw new TargetNotAllowed(`it is in account ${accountId}, which is not the backbone's`);
   if (name.startsWith(home.ownPrefix)) throw new TargetNotAllowed(`${name} is the backbone's own`);
   return name;
 }

@@ -22,7 +22,7 @@ import {
 import { memberIdText } from './group-requests.ts';
 import { type ApiRequest, isName } from './http-request.ts';
 import { instantOf, parseInstant } from './instant.ts';
-import { parseNextToken } from './next-token.ts';
+import { type ListKind, parseNextToken } from './next-token.ts';
 import { parseChoice, parseInteger, parseQuery } from './query.ts';
 import { hasLoneSurrogate } from './utf8.ts';
 
@@ -65,13 +65,13 @@ export interface DeadLetterListing extends PageRequest {
   readonly since?: number;
 }
 
-const instant: Read<number> = (value, field) => {
+export const instant: Read<number> = (value, field) => {
   const ms = typeof value === 'string' ? instantOf(value) : undefined;
   if (ms !== undefined) return ms;
   throw invalid(field, 'must be a time as in RFC 3339 with its offset, such as 2026-01-01T00:00:00Z');
 };
 
-const resetTarget: Read<ResetTarget> = (value, field) => {
+export const resetTarget: Read<ResetTarget> = (value, field) => {
   if (value === 'earliest' || value === 'latest') return value;
   if (typeof value === 'object' && value !== null && Object.keys(value).length === 1) {
     if ('at' in value) return { at: instant(value.at, `${field}.at`) };
@@ -80,7 +80,7 @@ const resetTarget: Read<ResetTarget> = (value, field) => {
   throw invalid(field, `must be 'earliest', 'latest', {"at": "<time>"} or {"offset": <number>}`);
 };
 
-const PARTITION_LIST = list(partitionNumber, PARTITIONS_MAX, String, 1);
+export const PARTITION_LIST = list(partitionNumber, PARTITIONS_MAX, String, 1);
 const ERROR = object(['name', 'message'], (fields) => ({
   name: fields.required('name', text(DEAD_LETTER_ERROR_NAME_BYTES_MAX, 1)),
   message: fields.required('message', text(DEAD_LETTER_ERROR_BYTES_MAX)),
@@ -146,8 +146,8 @@ export function parseDeadLetterListing(request: ApiRequest): DeadLetterListing {
   };
 }
 
-function pageOf(
-  kind: 'groups' | 'deadLetters',
+export function pageOf(
+  kind: ListKind,
   { limit, nextToken }: { readonly limit?: string; readonly nextToken?: string },
 ): PageRequest {
   return {

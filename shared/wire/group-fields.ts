@@ -44,9 +44,9 @@ export function bodyFields<Name extends string>(request: ApiRequest, known: read
   return new Fields(jsonObjectOf(request.readBody()), known);
 }
 
-/** The group that the path names. @throws {InvalidRequest} when it is no legal name */
+/** The group that the path names, by itself or by its subscription. @throws {InvalidRequest} when it is no legal name */
 export function groupOf(request: ApiRequest): string {
-  const name = request.parameters.get('group') ?? '';
+  const name = request.parameters.get('group') ?? request.parameters.get('name') ?? '';
   if (isName(name)) return name;
   throw new InvalidRequest(
     `The group's name must be 1 to ${NAME_CHARS_MAX} characters out of A-Z a-z 0-9 . _ - and neither '.' nor '..'`,

@@ -10,7 +10,14 @@ const body = (schema: string, example?: Parameters<typeof json>[1]) => ({
   content: json(schema, example),
 });
 /** What every call of a member may come to. */
-const MEMBER: readonly ErrorCode[] = [...BODY, 'group_not_found', 'member_not_found', 'instance_fenced', ...STORE];
+const MEMBER: readonly ErrorCode[] = [
+  ...BODY,
+  'group_not_found',
+  'member_not_found',
+  'instance_fenced',
+  'group_is_subscription',
+  ...STORE,
+];
 
 /** The calls of consumer groups' members, and of whoever looks after the groups. */
 export const GROUP_OPERATIONS: { readonly [route in GroupRoute]: Operation } = {
@@ -40,7 +47,15 @@ export const GROUP_OPERATIONS: { readonly [route in GroupRoute]: Operation } = {
     takes: ['group'],
     body: body('Commits', GROUP_EXAMPLES.commits),
     answers: { 200: answer('How each ended, in the order sent', json('Committed')) },
-    refuses: [...BODY, 'group_not_found', 'topic_not_found', 'fenced', ...STORE, 'outcome_unknown'],
+    refuses: [
+      ...BODY,
+      'group_not_found',
+      'topic_not_found',
+      'fenced',
+      'group_is_subscription',
+      ...STORE,
+      'outcome_unknown',
+    ],
   },
   'POST /v1/groups/{group}/dead-letters': {
     summary: 'Keep a record that could not be handled, with why, and commit past it',
@@ -81,7 +96,7 @@ export const GROUP_OPERATIONS: { readonly [route in GroupRoute]: Operation } = {
     summary: 'Delete a group. Its name is free at once; what it held is removed in the background',
     takes: ['group'],
     answers: { 204: { description: 'It is gone' } },
-    refuses: ['group_not_found', ...STORE, 'outcome_unknown'],
+    refuses: ['group_not_found', 'group_is_subscription', ...STORE, 'outcome_unknown'],
   },
   'PUT /v1/groups/{group}/offsets': {
     summary: 'Set where a group goes on in a topic, while it has no live member',
@@ -91,6 +106,7 @@ export const GROUP_OPERATIONS: { readonly [route in GroupRoute]: Operation } = {
     refuses: [
       ...BODY,
       ...(['group_not_found', 'topic_not_found', 'group_active', 'offset_out_of_range'] as const),
+      'group_is_subscription',
       ...STORE,
       'outcome_unknown',
     ],

@@ -4,6 +4,8 @@ import { GROUP_PARAMETERS, GROUP_SCHEMAS } from './openapi-group-schemas.ts';
 import { GROUP_OPERATIONS } from './openapi-groups.ts';
 import { answer, BODY, count, json, type Operation, STORE } from './openapi-operation.ts';
 import { type Json, PARAMETERS, ref, SCHEMAS } from './openapi-schemas.ts';
+import { SUBSCRIPTION_PARAMETERS, SUBSCRIPTION_SCHEMAS } from './openapi-subscription-schemas.ts';
+import { SUBSCRIPTION_OPERATIONS } from './openapi-subscriptions.ts';
 import { STATUS } from './problem.ts';
 import type { ROUTES } from './routes.ts';
 import { VERSION } from './version.ts';
@@ -126,6 +128,7 @@ const OPERATIONS: { readonly [route in (typeof ROUTES)[number]['key']]: Operatio
     refuses: ['topic_not_found', ...STORE],
   },
   ...GROUP_OPERATIONS,
+  ...SUBSCRIPTION_OPERATIONS,
   'GET /v1/health': {
     summary: 'Whether the API answers',
     answers: { 200: answer('It does', json('Health')) },
@@ -159,8 +162,8 @@ export function openApiDocument(): Json {
     },
     paths,
     components: {
-      schemas: { ...SCHEMAS, ...GROUP_SCHEMAS },
-      parameters: { ...PARAMETERS, ...GROUP_PARAMETERS },
+      schemas: { ...SCHEMAS, ...GROUP_SCHEMAS, ...SUBSCRIPTION_SCHEMAS },
+      parameters: { ...PARAMETERS, ...GROUP_PARAMETERS, ...SUBSCRIPTION_PARAMETERS },
       responses,
     },
   };

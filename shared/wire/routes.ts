@@ -1,5 +1,5 @@
 /** The functions behind the API. */
-export type ApiFunction = 'produce' | 'fetch' | 'topics' | 'groups';
+export type ApiFunction = 'produce' | 'fetch' | 'topics' | 'groups' | 'subscriptions';
 
 export interface Route {
   /** As API Gateway names it: method, space, path with `{parameters}`. */
@@ -32,6 +32,16 @@ export const ROUTES = [
   route('GET /v1/groups/{group}', 'groups'),
   route('DELETE /v1/groups/{group}', 'groups'),
   route('PUT /v1/groups/{group}/offsets', 'groups'),
+  route('GET /v1/subscriptions', 'subscriptions'),
+  route('PUT /v1/subscriptions/{name}', 'subscriptions'),
+  route('GET /v1/subscriptions/{name}', 'subscriptions'),
+  route('DELETE /v1/subscriptions/{name}', 'subscriptions'),
+  route('POST /v1/subscriptions/{name}/pause', 'subscriptions'),
+  route('POST /v1/subscriptions/{name}/resume', 'subscriptions'),
+  route('POST /v1/subscriptions/{name}/seek', 'subscriptions'),
+  route('POST /v1/subscriptions/{name}/rotate-secret', 'subscriptions'),
+  route('GET /v1/subscriptions/{name}/dead-letters', 'groups'),
+  route('DELETE /v1/subscriptions/{name}/dead-letters/{id}', 'groups'),
   route('GET /v1/health', 'topics'),
   route('GET /v1/openapi.json', 'topics'),
 ] as const satisfies readonly Route[];

@@ -4,6 +4,7 @@ import { CALLS } from '../../functions/tables.ts';
 import {
   BACKGROUND_FUNCTION_TIMEOUT_MS,
   BACKGROUND_MARGIN_MS,
+  DELIVER_FUNCTION_TIMEOUT_MS,
   OBJECTS_PER_DELETE_MAX,
   SWEEP_RUN_MS,
   WAKE_TRIES_MAX,
@@ -16,14 +17,16 @@ const idOf = (name: string) => Object.keys(functions).find((id) => functionName(
 const queues = resourcesOf(template, 'AWS::SQS::Queue');
 const queueNamed = (name: string) => Object.entries(queues).find(([id]) => id.includes(name))!;
 
-function mappingOf(source: RegExp): Resource {
-  return Object.values(resourcesOf(template, 'AWS::Lambda::EventSourceMapping')).find(({ Properties }) =>
-    source.test(JSON.stringify(Properties.EventSourceArn)),
+/** @param naming a word of it */
+function mappingOf(source: RegExp, naming = ''): Resource {
+  return Object.values(resourcesOf(template, 'AWS::Lambda::EventSourceMapping')).find(
+    ({ Properties }) =>
+      source.test(JSON.stringify(Properties.EventSourceArn)) && JSON.stringify(Properties).includes(naming),
   )!;
 }
 
 describe('the log’s stream', () => {
-  const { Properties } = mappingOf(/"StreamArn"/);
+  const { Properties } = mappingOf(/"StreamArn"/, 'REMOVE');
 
   it('wakes dispatch for removals alone, from the first record on', () => {
     expect(Properties).toMatchObject({
@@ -45,21 +48,51 @@ describe('the log’s stream', () => {
   });
 });
 
+describe('appends in the log’s stream', () => {
+  it('wake dispatch once somebody has subscribed, at once, and are not waited for longer than the sweep takes', () => {
+    const { Properties } = mappingOf(/"StreamArn"/, 'INSERT');
+    expect(Properties).toMatchObject({
+      Enabled: false,
+      FunctionName: { Ref: idOf('dispatch') },
+      StartingPosition: 'LATEST',
+      FilterCriteria: { Filters: [{ Pattern: JSON.stringify({ eventName: ['INSERT'] }) }] },
+    });
+    expect(Properties.MaximumBatchingWindowInSeconds).toBeUndefined();
+  });
+});
+
+describe('deliver', () => {
+  const both = Object.values(functions).filter((fn) => functionName(fn) === 'deliver');
+
+  it('may wake itself, and has the time that the slowest target may take', () => {
+    expect(both).toHaveLength(2);
+    for (const { Properties } of both) expect(Properties).toMatchObject({ RecursiveLoop: 'Allow', Timeout: 900 });
+  });
+
+  it('serves those that take long in a function of its own, with its own share of the account', () => {
+    expect(both.map(({ Properties }) => Properties.ReservedConcurrentExecutions)).toEqual([undefined, 50]);
+    const other = resourcesOf(synthesise({ slowConcurrency: 5 }).template, 'AWS::Lambda::Function');
+    const reserved = Object.values(other).map(({ Properties }) => Properties.ReservedConcurrentExecutions);
+    expect(reserved.filter((count) => count !== undefined)).toEqual([5]);
+  });
+});
+
 describe('the wake queue', () => {
   const [id, queue] = queueNamed('Wake');
 
-  it('wakes dispatch, which says of each message whether it is done', () => {
+  it('wakes deliver, which says of each message whether it is done', () => {
     expect(mappingOf(new RegExp(id)).Properties).toMatchObject({
-      FunctionName: { Ref: idOf('dispatch') },
+      FunctionName: { Ref: idOf('deliver') },
+      BatchSize: 1,
       FunctionResponseTypes: ['ReportBatchItemFailures'],
-      ScalingConfig: { MaximumConcurrency: 2 },
+      ScalingConfig: { MaximumConcurrency: 200 },
     });
   });
 
   it('hides a message for longer than it can be at work, and gives up on it at last', () => {
     const [deadLetters, { Properties }] = queueNamed('DeadLetters');
     expect(queue.Properties).toMatchObject({
-      VisibilityTimeout: (6 * BACKGROUND_FUNCTION_TIMEOUT_MS) / 1_000,
+      VisibilityTimeout: (6 * DELIVER_FUNCTION_TIMEOUT_MS) / 1_000,
       RedrivePolicy: {
         deadLetterTargetArn: { 'Fn::GetAtt': [deadLetters, 'Arn'] },
         maxReceiveCount: WAKE_TRIES_MAX,
@@ -93,7 +126,8 @@ describe('the sweep', () => {
       State: 'ENABLED',
       Targets: [{ Arn: { 'Fn::GetAtt': [idOf('sweep'), 'Arn'] }, RetryPolicy: { MaximumRetryAttempts: 0 } }],
     });
-    const [config] = Object.values(resourcesOf(template, 'AWS::Lambda::EventInvokeConfig'));
+    const configs = Object.values(resourcesOf(template, 'AWS::Lambda::EventInvokeConfig'));
+    const config = configs.find(({ Properties }) => JSON.stringify(Properties).includes(idOf('sweep')));
     expect(config!.Properties).toMatchObject({ MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 });
   });
 

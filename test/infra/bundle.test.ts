@@ -27,6 +27,7 @@ const CLIENTS: Readonly<Record<string, readonly string[]>> = {
   fetch: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3'],
   topics: ['@aws-sdk/client-dynamodb'],
   groups: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
+  subscriptions: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-lambda', '@aws-sdk/client-sqs'],
   dispatch: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
   sweep: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3'],
 };

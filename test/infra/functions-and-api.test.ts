@@ -11,48 +11,77 @@ import { allowedActions, functionName, type Resource, resourcesOf, synthesise } 
 
 const { template } = synthesise();
 const lower = (text: string) => text.toLowerCase();
-const API_FUNCTIONS = ['produce', 'fetch', 'topics', 'groups'];
+const API_FUNCTIONS = ['produce', 'fetch', 'topics', 'groups', 'subscriptions'];
 const BACKGROUND_FUNCTIONS = ['dispatch', 'sweep'];
+/** Two of them, and what looks at their targets: they share a role. */
+const PUSH_FUNCTIONS = ['deliver', 'deliver', 'check'];
 
 describe('functions', () => {
   const all = Object.values(resourcesOf(template, 'AWS::Lambda::Function'));
   const functions = all.filter((fn) => API_FUNCTIONS.includes(functionName(fn)));
 
   it('are one per concern, alike in all but name and rights', () => {
-    expect(all.map((fn) => functionName(fn)).sort()).toEqual([...API_FUNCTIONS, ...BACKGROUND_FUNCTIONS].sort());
+    expect(all.map((fn) => functionName(fn)).sort()).toEqual(
+      [...API_FUNCTIONS, ...BACKGROUND_FUNCTIONS, ...PUSH_FUNCTIONS].sort(),
+    );
     for (const fn of all) {
       expect(fn.Properties).toMatchObject({
         Runtime: 'nodejs24.x',
         Architectures: ['arm64'],
         Handler: 'index.handler',
-        ...(functions.includes(fn)
-          ? { MemorySize: 1024, Timeout: API_FUNCTION_TIMEOUT_MS / 1_000 }
-          : { MemorySize: 256, Timeout: BACKGROUND_FUNCTION_TIMEOUT_MS / 1_000 }),
+        ...(BACKGROUND_FUNCTIONS.includes(functionName(fn))
+          ? { MemorySize: 256, Timeout: BACKGROUND_FUNCTION_TIMEOUT_MS / 1_000 }
+          : { MemorySize: 1024 }),
       });
       expect(fn.Properties.TracingConfig).toBeUndefined();
     }
   });
 
   it('give up before the gateway does, so that their answer is heard', () => {
-    for (const { Properties } of functions) expect(Number(Properties.Timeout) * 1_000).toBeLessThan(GATEWAY_TIMEOUT_MS);
+    for (const { Properties } of functions) {
+      expect(Properties.Timeout).toBe(API_FUNCTION_TIMEOUT_MS / 1_000);
+      expect(Number(Properties.Timeout) * 1_000).toBeLessThan(GATEWAY_TIMEOUT_MS);
+    }
   });
 
   it('know their tables and how to log, and nothing else', () => {
-    const variables = all.map((fn) => (fn.Properties.Environment as { Variables: object }).Variables);
-    expect(variables).toEqual(
-      [...API_FUNCTIONS, ...BACKGROUND_FUNCTIONS].map((name) => ({
-        POWERTOOLS_SERVICE_NAME: name,
-        POWERTOOLS_LOG_LEVEL: 'INFO',
-        POWERTOOLS_METRICS_NAMESPACE: 'Vertebra',
-        VERTEBRA_LOG_TABLE: { Ref: idOf('Log') },
-        VERTEBRA_STATE_TABLE: { Ref: idOf('State') },
-        ...(name !== 'topics' && { VERTEBRA_BUCKET: { Ref: idOf('Bucket') } }),
-        ...(name === 'groups' && {
-          VERTEBRA_DEAD_LETTER_QUEUE_URL: { Ref: expect.stringContaining('DeliveryDeadLetters') },
-        }),
-        ...(name === 'dispatch' && { VERTEBRA_WAKE_QUEUE_URL: { Ref: expect.stringContaining('DeliveryWake') } }),
-      })),
+    const known = Object.fromEntries(
+      all.map((fn) => [
+        functionName(fn) + (fn.Properties.ReservedConcurrentExecutions === undefined ? '' : ' aside'),
+        (fn.Properties.Environment as { Variables: object }).Variables,
+      ]),
     );
+    const tables = { VERTEBRA_LOG_TABLE: { Ref: idOf('Log') }, VERTEBRA_STATE_TABLE: { Ref: idOf('State') } };
+    const bucket = { VERTEBRA_BUCKET: { Ref: idOf('Bucket') } };
+    const wake = { VERTEBRA_WAKE_QUEUE_URL: { Ref: expect.stringContaining('DeliveryWake') } };
+    const letters = { VERTEBRA_DEAD_LETTER_QUEUE_URL: { Ref: expect.stringContaining('DeliveryDeadLetters') } };
+    const hosts = { VERTEBRA_OWN_HOSTS: expect.anything() };
+    const common = (name: string, more: object) => ({
+      ...{ POWERTOOLS_SERVICE_NAME: name, POWERTOOLS_LOG_LEVEL: 'INFO', POWERTOOLS_METRICS_NAMESPACE: 'Vertebra' },
+      ...more,
+    });
+    expect(known).toEqual({
+      produce: common('produce', { ...tables, ...bucket, ...wake }),
+      fetch: common('fetch', { ...tables, ...bucket }),
+      topics: common('topics', tables),
+      groups: common('groups', { ...tables, ...bucket, ...letters }),
+      subscriptions: common('subscriptions', {
+        ...{ ...tables, ...wake, VERTEBRA_CHECK_FUNCTION: { Ref: expect.stringContaining('Check') } },
+        VERTEBRA_DELIVERY_MAPPINGS: { Ref: expect.stringContaining('DeliveryInserts') },
+      }),
+      dispatch: common('dispatch', { ...tables, ...bucket, ...wake }),
+      sweep: common('sweep', { ...tables, ...bucket, ...wake }),
+      deliver: common('deliver', {
+        ...{ ...tables, ...bucket, ...wake, ...letters, ...hosts },
+        VERTEBRA_DELIVER_ASIDE_ARN: { 'Fn::GetAtt': [expect.stringContaining('DeliverAside'), 'Arn'] },
+      }),
+      'deliver aside': common('deliver', { ...tables, ...bucket, ...wake, ...letters, ...hosts }),
+      check: common('check', {
+        ...hosts,
+        VERTEBRA_OWN_PREFIX: 'Vertebra-',
+        VERTEBRA_PUSH_ROLE: { 'Fn::GetAtt': [expect.stringContaining('DeliverRole'), 'Arn'] },
+      }),
+    });
   });
 
   it('log at the level that was asked for', () => {
@@ -69,12 +98,32 @@ describe('functions', () => {
 
   it('may do exactly this', () => {
     const ownLog = ['logs:CreateLogStream', 'logs:PutLogEvents'];
+    // What they push to is not among it: a target lets their role in by a policy of its own.
+    const pushing = {
+      Log: ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query'],
+      State: ['ConditionCheckItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'].map((verb) => `dynamodb:${verb}`),
+      'State uploads#*': ['dynamodb:DeleteItem'],
+      Bucket: ['s3:ListBucket'],
+      'Bucket objects': ['s3:DeleteObject', 's3:GetObject'],
+      'Bucket dead-letters': ['s3:PutObject'],
+      DeliveryWake: [
+        'ChangeMessageVisibility',
+        'DeleteMessage',
+        'GetQueueAttributes',
+        'ReceiveMessage',
+        'SendMessage',
+      ].map((verb) => `sqs:${verb}`),
+      DeliveryDeadLetters: ['sqs:SendMessage'],
+      DeliverAside: ['lambda:InvokeFunction'],
+      ...{ DeliverLogs: ownLog, DeliverAsideLogs: ownLog, CheckLogs: ownLog },
+    };
     expect(allowedActions(template)).toEqual({
       produce: {
         Log: ['dynamodb:GetItem', 'dynamodb:PutItem'],
         State: ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem'],
         Bucket: ['s3:ListBucket'],
         'Bucket objects': ['s3:GetObject', 's3:PutObject'],
+        DeliveryWake: ['sqs:SendMessage'],
         ProduceLogs: ownLog,
       },
       fetch: {
@@ -108,13 +157,7 @@ describe('functions', () => {
         'Log stream': ['DescribeStream', 'GetRecords', 'GetShardIterator', 'ListStreams'].map(
           (verb) => `dynamodb:${verb}`,
         ),
-        DeliveryWake: [
-          'sqs:ChangeMessageVisibility',
-          'sqs:DeleteMessage',
-          'sqs:GetQueueAttributes',
-          'sqs:ReceiveMessage',
-          'sqs:SendMessage',
-        ],
+        DeliveryWake: ['sqs:SendMessage'],
         DeliveryDeadLetters: ['sqs:SendMessage'],
         DispatchLogs: ownLog,
       },
@@ -122,8 +165,21 @@ describe('functions', () => {
         Log: ['dynamodb:BatchWriteItem', 'dynamodb:Query'],
         State: ['dynamodb:DeleteItem', 'dynamodb:GetItem', 'dynamodb:Query', 'dynamodb:UpdateItem'],
         'Bucket dead-letters': ['s3:DeleteObject'],
+        DeliveryWake: ['sqs:SendMessage'],
         SweepLogs: ownLog,
       },
+      subscriptions: {
+        Log: ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query'],
+        State: ['ConditionCheckItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'].map(
+          (verb) => `dynamodb:${verb}`,
+        ),
+        DeliveryWake: ['sqs:SendMessage'],
+        DeliveryInserts: ['lambda:UpdateEventSourceMapping'],
+        Check: ['lambda:InvokeFunction'],
+        SubscriptionsLogs: ownLog,
+      },
+      deliver: pushing,
+      check: pushing,
     });
   });
 
@@ -134,7 +190,7 @@ describe('functions', () => {
       JSON.stringify({ 'Fn::Join': ['', [{ 'Fn::GetAtt': [idOf('Bucket'), 'Arn'] }, pattern]] });
     const uploads = JSON.stringify({ 'dynamodb:LeadingKeys': ['uploads#*'] });
     const text = JSON.stringify(policies).replaceAll(objects('/*'), '').replaceAll(objects('/dead-letters/*'), '');
-    expect(text.replace(uploads, '')).not.toContain('*');
+    expect(text.replaceAll(uploads, '')).not.toContain('*');
     for (const role of Object.values(resourcesOf(template, 'AWS::IAM::Role'))) {
       expect(Object.keys(role.Properties)).toEqual(['AssumeRolePolicyDocument']);
     }

@@ -6,9 +6,10 @@ import { type Backbone, openBackbone } from '../../functions/backbone.ts';
 import { fetchHandler } from '../../functions/fetch.ts';
 import { groupsHandler, openGroups } from '../../functions/groups.ts';
 import { produceHandler } from '../../functions/produce.ts';
+import { openSubscriptions, subscriptionsHandler } from '../../functions/subscriptions.ts';
 import { openSweep } from '../../functions/sweep.ts';
 import { topicsHandler } from '../../functions/topics.ts';
-import { queueEvent, streamEvent } from '../../local/events.ts';
+import { streamEvent } from '../../local/events.ts';
 import type { Group } from '../../shared/domain/group.ts';
 import {
   INLINE_DEAD_LETTER_BYTES_MAX,
@@ -63,7 +64,13 @@ it('has the tables that the code is tested on', async () => {
 });
 
 it('allows each function what it does, and nothing that it never does', async () => {
-  const used: Used = { produce: new Set(), fetch: new Set(), topics: new Set(), groups: new Set() };
+  const used: Used = {
+    produce: new Set(),
+    fetch: new Set(),
+    topics: new Set(),
+    groups: new Set(),
+    subscriptions: new Set(),
+  };
   const backbones = {
     produce: backboneThatTells(used.produce),
     fetch: backboneThatTells(used.fetch),
@@ -74,6 +81,7 @@ it('allows each function what it does, and nothing that it never does', async ()
     fetch: fetchHandler(backbones.fetch),
     topics: topicsHandler(backbones.topics),
     groups: groupsThatTell(used.groups),
+    subscriptions: subscriptionsThatTell(used.subscriptions),
   };
   const call = async (method: string, target: string, body?: object, headers?: Record<string, string>) => {
     const reply = await send(handlers, method, target, { ...(body && { body }), ...(headers && { headers }) });
@@ -130,6 +138,15 @@ it('allows each function what it does, and nothing that it never does', async ()
   await call('GET', '/v1/groups');
   await call('DELETE', group);
 
+  await abandon(2);
+  const subscription = '/v1/subscriptions/invoices';
+  const target = { http: { url: 'http://127.0.0.1:9009' } };
+  await call('PUT', subscription, { topics: ['orders'], target });
+  await call('PUT', subscription, { topics: ['handled', 'orders'] });
+  await call('POST', `${subscription}/seek`, { to: 'earliest' });
+  await call('GET', subscription);
+  await call('DELETE', subscription);
+
   expect(withRare(used)).toEqual(grantedTo(Object.keys(RARE)));
 });
 
@@ -152,8 +169,6 @@ it('allows the functions in the background what they do, and nothing that they n
     const watch = { dynamodb: { Keys: { log: { S: `${topicId}#upload.${uploadId}` }, last: { N: '0' } } } };
     await dispatch.handler(streamEvent([{ ...watch, eventName: 'REMOVE' } as never]), CONTEXT);
     await dispatch.handler(streamEvent([intent as never]), { getRemainingTimeInMillis: () => 0 });
-    const unreadable = queueEvent([{ MessageId: 'm', ReceiptHandle: 'r', Body: '{}' }], 'arn');
-    await dispatch.handler(unreadable, CONTEXT);
     await deleteTopic(host.backbone, 'orders');
     const group = { name: 'billing', id: uploadId, createdAt: 0, version: 0, checkAt: 0, busyUntil: 0 };
     await leaveGroupBehind(host, group, topicId);
@@ -162,11 +177,12 @@ it('allows the functions in the background what they do, and nothing that they n
       expect(await sweep(sweeper, bench.clock.now() + 10 * SWEEP_LEASE_MS)).toEqual([]);
     }
     expect(await bench.items('state')).toEqual([]);
-    // Lambda reads the stream and the queue, and sends to the dead letters, on the function's behalf.
-    const lambdas = /stream |DeadLetters|sqs:(ReceiveMessage|DeleteMessage|GetQueueAttributes)/;
+    // Lambda reads the stream, and sends to the dead letters, on the function's behalf.
+    const lambdas = /stream |DeadLetters/;
     const granted = grantedTo(['dispatch', 'sweep']);
     expect([...dispatchUsed].sort()).toEqual(granted.dispatch!.filter((action) => !lambdas.test(action)));
-    expect([...sweepUsed].sort()).toEqual(granted.sweep);
+    // There is nobody to wake here.
+    expect([...sweepUsed, 'DeliveryWake sqs:SendMessage'].sort()).toEqual(granted.sweep);
   } finally {
     await bench.close();
   }
@@ -203,11 +219,18 @@ interface Polled {
 
 /** What happens only when a condition fails and the store does not tell who was there, or what is never called. */
 const RARE: Record<ApiFunction, string[]> = {
-  produce: ['Log dynamodb:GetItem', 'Bucket s3:ListBucket'],
+  // It rings for topics that somebody subscribed to.
+  produce: ['Log dynamodb:GetItem', 'Bucket s3:ListBucket', 'DeliveryWake sqs:SendMessage'],
   // The right to list makes S3 say "not found" instead of "denied"; nothing is ever listed.
   fetch: ['Log dynamodb:GetItem', 'Bucket s3:ListBucket'],
   topics: ['Log dynamodb:GetItem'],
   groups: ['Log dynamodb:GetItem', 'Bucket s3:ListBucket'],
+  // Asking about targets and switching event sources are left out here.
+  subscriptions: [
+    'Log dynamodb:GetItem',
+    'Check lambda:InvokeFunction',
+    'DeliveryInserts lambda:UpdateEventSourceMapping',
+  ],
 };
 
 function withRare(used: Used): Record<string, string[]> {
@@ -232,6 +255,13 @@ function grantedTo(functions: readonly string[]): Record<string, string[]> {
 function groupsThatTell(used: Set<string>) {
   const clients = clientsThatTell(tables, used);
   return groupsHandler(openGroups(openBackbone(clients, tables), clients, { ...tables, deadLetterQueueUrl: queueUrl }));
+}
+
+function subscriptionsThatTell(used: Set<string>) {
+  const clients = clientsThatTell(tables, used);
+  const of = { targets: { check: async () => ({}) }, deliveries: { switch: async () => {} } };
+  const wakeQueueUrl = queueUrl.replace('dead-letters', 'wake');
+  return subscriptionsHandler(openSubscriptions(openBackbone(clients, tables), clients.sqs, { wakeQueueUrl }, of));
 }
 
 function backboneThatTells(used: Set<string>): Backbone {

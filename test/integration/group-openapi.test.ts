@@ -35,6 +35,7 @@ beforeAll(async () => {
   spare = (await poll({ topics: ['orders'] })).memberId;
   const report = await api.post(`${GROUP}/dead-letters`, { memberId, ...letter(0) });
   kept = report.json<{ id: string }>().id;
+  await api.put('/v1/subscriptions/pushed', { topics: ['orders'], target: { http: { url: 'http://127.0.0.1:9009' } } });
   for (const group of ['idle', 'idle2']) {
     await api.post(`/v1/groups/${group}/commits`, { offsets: [{ topic: 'orders', partition: 0, offset: 1 }] });
   }
@@ -164,6 +165,7 @@ const DRIVES: { readonly [route in GroupRoute]: () => readonly Drive[] } = {
   'DELETE /v1/groups/{group}': () => [
     { status: 204, target: '/v1/groups/idle2' },
     { status: 404, target: '/v1/groups/idle2' },
+    { status: 409, target: '/v1/groups/pushed' },
     invalid(GROUP),
     ...refused(GROUP, 'GetItem'),
     { status: 504, target: GROUP, hold: 'GetItem' },

@@ -17,7 +17,7 @@ type Handler = (event: APIGatewayProxyEventV2, context: Context) => unknown;
 async function serve(handler: Handler, more: Partial<GatewayOptions> = {}): Promise<Gateway> {
   const each = async (event: APIGatewayProxyEventV2, context: Context) => handler(event, context);
   gateway = await openGateway({
-    handlers: { produce: each, fetch: each, topics: each, groups: each },
+    handlers: { produce: each, fetch: each, topics: each, groups: each, subscriptions: each },
     port: 0,
     ...more,
   });
@@ -302,7 +302,10 @@ it('says so when the port is taken', async () => {
   const port = Number(new URL(gateway!.url).port);
   const nobody = async () => ({ statusCode: 200 });
   await expect(
-    openGateway({ handlers: { produce: nobody, fetch: nobody, topics: nobody, groups: nobody }, port }),
+    openGateway({
+      handlers: { produce: nobody, fetch: nobody, topics: nobody, groups: nobody, subscriptions: nobody },
+      port,
+    }),
   ).rejects.toMatchObject({
     code: 'EADDRINUSE',
   });

@@ -41,7 +41,10 @@ it('of a website whose name leads here is refused by the gateway, and no functio
     seen.push('called');
     return { statusCode: 200, body: 'secret' };
   };
-  const gateway = await openGateway({ handlers: { produce: each, fetch: each, topics: each, groups: each }, port: 0 });
+  const gateway = await openGateway({
+    handlers: { produce: each, fetch: each, topics: each, groups: each, subscriptions: each },
+    port: 0,
+  });
   const answerTo = async (host: string) => {
     const sent = request(`${gateway.url}/v1/topics`, { headers: { host }, agent: false }).end();
     const [response] = await once(sent, 'response');

@@ -18,7 +18,7 @@ it('warns of nothing however many requests are under way', async () => {
     return { statusCode: 200, body: '' };
   };
   const gateway = await openGateway({
-    handlers: { produce: handler, fetch: handler, topics: handler, groups: handler },
+    handlers: { produce: handler, fetch: handler, topics: handler, groups: handler, subscriptions: handler },
     port: 0,
   });
   try {

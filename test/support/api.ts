@@ -5,10 +5,15 @@ import { type Backbone, openBackbone } from '../../functions/backbone.ts';
 import { fetchHandler } from '../../functions/fetch.ts';
 import { groupsHandler, openGroups } from '../../functions/groups.ts';
 import { produceHandler } from '../../functions/produce.ts';
+import { openSubscriptions, subscriptionsHandler } from '../../functions/subscriptions.ts';
 import { topicsHandler } from '../../functions/topics.ts';
 import type { LambdaHandler } from '../../local/invocation.ts';
+import { ModuleFunctions } from '../../local/module-function.ts';
+import { localChecks } from '../../local/target-checks.ts';
 import type { Clock } from '../../shared/domain/clock.ts';
+import { TargetForbidden } from '../../shared/domain/subscription-errors.ts';
 import type { Env } from '../../shared/env.ts';
+import { checkSpec, type TargetChecks } from '../../shared/target/check.ts';
 import type { ApiFunction } from '../../shared/wire/routes.ts';
 import { type EmbeddedTables, embeddedTables } from './embedded.ts';
 import { FaultHandler } from './fault-handler.ts';
@@ -32,6 +37,10 @@ export interface Api {
   readonly faults: FaultHandler;
   /** What it stores in, for a look behind the API. */
   readonly tables: EmbeddedTables;
+  /** What wakes deliveries, and whether it is on: the last switch. */
+  readonly deliveries: { on: boolean | undefined };
+  /** The wake queue's URL. */
+  readonly wakeQueueUrl: string;
   /** Where it tells of dead letters. */
   readonly deadLetters: { readonly url: string; readonly sqs: SQSClient };
   get(target: string, sent?: Sent): Promise<Reply>;
@@ -55,11 +64,36 @@ export async function openApi({ corsOrigins = [], random, clock, env }: ApiOptio
   const sqs = new SQSClient({ ...config, requestHandler: faults, maxAttempts: 1 });
   const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: 'dead-letters' }));
   const queue = { url: QueueUrl!, sqs };
+  const wake = await sqs.send(new CreateQueueCommand({ QueueName: 'wake' }));
+  const deliveries: Api['deliveries'] = { on: undefined };
+  const checks: TargetChecks = {
+    ...localChecks(new ModuleFunctions(process.cwd())),
+    // As deployed: a function, or a queue, that lets nobody in.
+    sqs: async () => {
+      throw new TargetForbidden('access is denied', 'aws sqs …');
+    },
+  };
   const handlers = {
     produce: produceHandler(backbone, corsOrigins),
     fetch: fetchHandler(backbone, corsOrigins),
     topics: topicsHandler(backbone, corsOrigins),
     groups: groupsHandler(openGroups(backbone, { s3, sqs }, { ...tables, deadLetterQueueUrl: queue.url }), corsOrigins),
+    subscriptions: subscriptionsHandler(
+      openSubscriptions(
+        backbone,
+        sqs,
+        { wakeQueueUrl: wake.QueueUrl! },
+        {
+          targets: { check: (target) => checkSpec(target, checks) },
+          deliveries: {
+            switch: async (on) => {
+              deliveries.on = on;
+            },
+          },
+        },
+      ),
+      corsOrigins,
+    ),
   };
   const call = (method: string, target: string, sent?: Sent) => send(handlers, method, target, sent);
   const withBody = (method: string) => (target: string, body?: Sent['body'], headers?: Sent['headers']) =>
@@ -70,6 +104,8 @@ export async function openApi({ corsOrigins = [], random, clock, env }: ApiOptio
     faults,
     tables,
     deadLetters: queue,
+    deliveries,
+    wakeQueueUrl: wake.QueueUrl!,
     send: call,
     get: (target, sent) => call('GET', target, sent),
     put: withBody('PUT'),

@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import { handler as fetchWithoutEnv } from '../../functions/fetch.ts';
 import { handler as groupsWithoutEnv } from '../../functions/groups.ts';
 import { handler as produceWithoutEnv } from '../../functions/produce.ts';
+import { handler as subscriptionsWithoutEnv } from '../../functions/subscriptions.ts';
 import { handler as topicsWithoutEnv } from '../../functions/topics.ts';
 import type { LambdaHandler } from '../../local/invocation.ts';
 import type { Api } from './api.ts';
@@ -46,6 +47,7 @@ const WITHOUT_ENV = {
   fetch: fetchWithoutEnv,
   topics: topicsWithoutEnv,
   groups: groupsWithoutEnv,
+  subscriptions: subscriptionsWithoutEnv,
 };
 
 /** Drives a route to every answer that the page describes, and to no other; each is as described. */

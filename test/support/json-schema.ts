@@ -49,6 +49,10 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
   const: (rule, value, _, at) => unless(same(rule, value), at, `is not ${rule}`),
   minimum: (rule: number, value, _, at) => unless(typeof value !== 'number' || value >= rule, at, `is below ${rule}`),
   maximum: (rule: number, value, _, at) => unless(typeof value !== 'number' || value <= rule, at, `is above ${rule}`),
+  minLength: (rule: number, value, _, at) =>
+    unless(typeof value !== 'string' || value.length >= rule, at, 'is too short'),
+  maxLength: (rule: number, value, _, at) =>
+    unless(typeof value !== 'string' || value.length <= rule, at, 'is too long'),
   minItems: (rule: number, value, _, at) => unless(!Array.isArray(value) || value.length >= rule, at, 'is too short'),
   maxItems: (rule: number, value, _, at) => unless(!Array.isArray(value) || value.length <= rule, at, 'is too long'),
   pattern: (rule: string, value, _, at) =>

@@ -37,14 +37,16 @@ interface Statement {
   readonly Effect: 'Allow' | 'Deny';
   readonly Action: string | string[];
   readonly Condition?: { readonly 'ForAllValues:StringLike': { readonly 'dynamodb:LeadingKeys': [string] } };
-  /** A single resource of the stack: a list, a text or a pattern is not understood, so that no wildcard slips in. */
-  readonly Resource: Arn & {
-    readonly 'Fn::Join'?: readonly [separator: '', parts: readonly [Arn, '/*' | '/dead-letters/*']];
-  };
+  /** Resources of the stack: a text or a pattern is not understood, so that no wildcard slips in. */
+  readonly Resource: OneResource | readonly OneResource[];
 }
 
+type OneResource = Arn & {
+  readonly 'Fn::Join'?: readonly [separator: '', parts: readonly [Arn, '/*' | '/dead-letters/*']];
+};
+
 interface Arn {
-  readonly 'Fn::GetAtt': readonly [id: string, attribute: 'Arn' | 'StreamArn'];
+  readonly 'Fn::GetAtt': readonly [id: string, attribute: 'Arn' | 'StreamArn' | 'EventSourceMappingArn'];
 }
 
 /** Per function, what its role allows: actions by resource, named as its construct is, and by the keys that are allowed. */
@@ -53,11 +55,15 @@ export function allowedActions(template: Template): Record<string, Record<string
   const functions = Object.values(resourcesOf(template, 'AWS::Lambda::Function'));
   return Object.fromEntries(
     functions.map((fn) => {
-      const role = (fn.Properties.Role as Statement['Resource'])['Fn::GetAtt'][0];
+      const role = (fn.Properties.Role as Arn)['Fn::GetAtt'][0];
       const statements = policies
         .filter((policy) => JSON.stringify(policy.Properties.Roles) === JSON.stringify([{ Ref: role }]))
         .flatMap((policy) => (policy.Properties.PolicyDocument as { Statement: Statement[] }).Statement);
-      return [functionName(fn), Object.fromEntries(statements.map(byResource))];
+      const rights: Record<string, string[]> = {};
+      for (const [resource, actions] of statements.flatMap(byResource)) {
+        rights[resource] = [...new Set([...(rights[resource] ?? []), ...actions])].sort();
+      }
+      return [functionName(fn), rights];
     }),
   );
 }
@@ -65,13 +71,14 @@ export function allowedActions(template: Template): Record<string, Record<string
 /** What a pattern behind the bucket's ARN stands for. */
 const PATTERNS = { '/*': ' objects', '/dead-letters/*': ' dead-letters' } as const;
 
-function byResource({
-  Effect,
-  Action,
-  Resource,
-  Condition,
-  ...more
-}: Statement): [resource: string, actions: string[]] {
+function byResource({ Resource, ...statement }: Statement): [resource: string, actions: string[]][] {
+  return [Resource].flat().map((one) => ofResource(one, statement));
+}
+
+function ofResource(
+  Resource: OneResource,
+  { Effect, Action, Condition, ...more }: Omit<Statement, 'Resource'>,
+): [resource: string, actions: string[]] {
   // Either one resource, or objects in the bucket: the bucket's own ARN, and a pattern behind it.
   const inside = Resource['Fn::Join']?.[1];
   const [id, attribute] = inside === undefined ? Resource['Fn::GetAtt'] : inside[0]['Fn::GetAtt'];
