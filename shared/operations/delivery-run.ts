@@ -136,9 +136,11 @@ export class DeliveryRun {
     const startedAt = clock.now();
     const batch = { ...id, topic: topic.name, epoch: this.#epoch, records };
     const send = this.#ports.callOf(subscription);
+    const isMore = hasMore ? this.#isBehind(next) : false;
     const delivered = await send(batch, startedAt + subscription.timeoutMs);
     const now = clock.now();
-    const call = { offsets: records.map(({ offset }) => offset), next, hasMore, tookMs: now - startedAt };
+    const offsets = records.map(({ offset }) => offset);
+    const call = { offsets, next, hasMore: await isMore, tookMs: now - startedAt };
     const outcome = judgeCall(this.#push, call, delivered, subscription, now, this.#ports.random());
     this.#count(outcome.committed);
     this.#committed = outcome.committed;
@@ -147,6 +149,12 @@ export class DeliveryRun {
     if (outcome.kind === 'dead') return this.#bury(sink, outcome.committed, outcome.letter);
     if (outcome.kind === 'stop') return this.#stop(outcome.stop);
     return this.#retry(outcome.push.failure!.retryAt - now);
+  }
+
+  /** A call that was full: whether its commit is the last is found out beside it. */
+  async #isBehind(next: number): Promise<boolean> {
+    const head = await this.#ports.heads.read(this.#of.id, false).catch(() => undefined);
+    return head === undefined || head.next > next;
   }
 
   #count(committed: number): void {

@@ -7,8 +7,10 @@ import type { Subscriber, WakeUp } from '../../shared/domain/wake-up.ts';
 import { appendBatches } from '../../shared/operations/append-batches.ts';
 import type { DeliverPorts } from '../../shared/operations/deliver-ports.ts';
 import { deliverWakeUp } from '../../shared/operations/deliver-wake-up.ts';
+import type { Doorbell } from '../../shared/operations/doorbell.ts';
 import { PlanCache } from '../../shared/operations/plan-cache.ts';
 import { ProvenOffsets } from '../../shared/operations/proven-offsets.ts';
+import { CaughtUp, sweepWakeUps } from '../../shared/operations/sweep-wake-ups.ts';
 import { DeadLetterObjects } from '../../shared/store/dead-letter-objects.ts';
 import { DeliveryPart } from '../../shared/wire/delivery-part.ts';
 import { encodeRecordBatch } from '../../shared/wire/record-batch.ts';
@@ -38,7 +40,7 @@ export interface PushBench extends Omit<LogBench, 'host'> {
   position(partition?: number, name?: string): Promise<Position>;
   positionId(partition?: number, name?: string): PositionId;
   /** Appends one record each. @returns the offset of the first */
-  append(values: readonly string[], partition?: number): Promise<number>;
+  append(values: readonly string[], partition?: number, doorbell?: Doorbell): Promise<number>;
   /** What targets say, by subscription; absent: `done`. */
   readonly scripts: Map<string, Script>;
   /** Each call, as `name:partition first..last`, or `name:partition offset`. */
@@ -49,6 +51,8 @@ export interface PushBench extends Omit<LogBench, 'host'> {
   readonly letters: DeadLetter[];
   /** Hands a wake-up to a delivery. */
   wake(wakeUp?: Partial<WakeUp>, by?: PushHost, isReturned?: boolean): Promise<void>;
+  /** What the sweep does for lost wake-ups, by a process that knows nothing yet. @returns what went wrong */
+  sweep(): Promise<unknown[]>;
   /** Works the queue off until nothing is left that is due within so long; the clock moves on to each. */
   drain(forMs?: number): Promise<void>;
 }
@@ -131,26 +135,35 @@ export async function openPushBench({ partitions = 1 } = {}): Promise<PushBench>
         await first.backbone.positions.create({ group, topicId: topic.id, partition }, { epoch: now, committed: 0 });
       }
       await first.backbone.topicItems.markSubscribed(topic);
+      first.backbone.topics.drop('t');
       await first.backbone.subscribers.put(topic.id, to);
       return to;
     },
     subscription: async (name = 's') => (await first.backbone.subscriptions.read(name))!,
     position: async (partition = 0, name = 's') => (await first.backbone.positions.read(positionId(partition, name)))!,
-    async append(values, partition = 0) {
+    async append(values, partition = 0, doorbell) {
       let base: number | undefined;
       for (const value of values) {
         const record = { key: null, value: Buffer.from(value), headers: [] };
         const batch = { count: 1, bytes: encodeRecordBatch([record], bench.clock.now()), json: false };
-        const { outcomes } = await appendBatches(first.backbone, {
-          topic: 't',
-          build: () => new Map([[partition, batch]]),
-        });
+        const { outcomes } = await appendBatches(
+          { ...first.backbone, ...(doorbell && { doorbell }) },
+          {
+            topic: 't',
+            build: () => new Map([[partition, batch]]),
+          },
+        );
         const [outcome] = outcomes;
         if (outcome === undefined || 'error' in outcome) throw outcome?.error ?? new Error('no outcome');
         base ??= outcome.baseOffset;
       }
       return base!;
     },
+    sweep: () =>
+      sweepWakeUps(
+        { ...host().ports, touched: first.backbone.touched, pending: first.backbone.pending, caughtUp: new CaughtUp() },
+        bench.clock.now() + RUN_MS,
+      ),
     async drain(forMs = 10_000) {
       const end = bench.clock.now() + forMs;
       for (let rounds = 0; rounds < 10_000; rounds++) {

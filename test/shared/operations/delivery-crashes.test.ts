@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import type { DeliverPorts } from '../../../shared/operations/deliver-ports.ts';
+import { openPushBench, type PushBench, type PushHost } from '../../support/push-bench.ts';
+
+/** A process that dies at its n-th step: nothing it does from then on happens, or is ever answered. */
+class Dying {
+  steps = 0;
+  readonly host: PushHost;
+  readonly died: Promise<'died'>;
+  #die: (how: 'died') => void = () => {};
+  readonly #at: number;
+  readonly #isDone: boolean;
+
+  /** @param isDone whether the last step happens, and only its answer is lost */
+  constructor(host: PushHost, at: number, isDone: boolean) {
+    this.#at = at;
+    this.#isDone = isDone;
+    this.died = new Promise((resolve) => {
+      this.#die = resolve;
+    });
+    const { ports } = host;
+    const wrapped: DeliverPorts = {
+      ...ports,
+      positions: this.#wrap(ports.positions),
+      pushPositions: this.#wrap(ports.pushPositions),
+      subscriptions: this.#wrap(ports.subscriptions),
+      subscribers: this.#wrap(ports.subscribers),
+      heads: this.#wrap(ports.heads),
+      log: this.#wrap(ports.log),
+      pending: this.#wrap(ports.pending),
+      deadLetters: this.#wrap(ports.deadLetters),
+      deadLetterQueue: this.#wrap(ports.deadLetterQueue),
+      wakeQueue: this.#wrap(ports.wakeQueue),
+      callOf: (subscription) => this.#guard(ports.callOf(subscription)),
+    };
+    const { aside: _, ...here } = wrapped;
+    this.host = { ...host, ports: here };
+  }
+
+  #wrap<T extends object>(store: T): T {
+    return new Proxy(store, {
+      get: (target, name) => {
+        const member = Reflect.get(target, name) as unknown;
+        return typeof member === 'function' ? this.#guard(member.bind(target) as never) : member;
+      },
+    });
+  }
+
+  #guard<A extends unknown[], R>(act: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
+    return async (...args) => {
+      this.steps += 1;
+      if (this.steps > this.#at) return new Promise(() => {});
+      if (this.steps < this.#at) return act(...args);
+      if (this.#isDone) await act(...args);
+      this.#die('died');
+      return new Promise(() => {});
+    };
+  }
+}
+
+const RECORDS = 6;
+const error = { name: 'Error', message: 'no' };
+
+/** Record 2 never succeeds; everything else does. */
+function script(bench: PushBench): void {
+  bench.scripts.set('s', ({ records }) =>
+    records.some(({ offset }) => offset === 2) ? { kind: 'failed', error } : { kind: 'done' },
+  );
+}
+
+async function open(): Promise<PushBench> {
+  const bench = await openPushBench();
+  await bench.subscribe('s', {
+    batch: { maxRecords: 3, maxBytes: 1_000 },
+    retry: { maxAttempts: 2, minBackoffMs: 10, maxBackoffMs: 3_000 },
+  });
+  script(bench);
+  await bench.append(Array.from({ length: RECORDS }, (_, i) => `v${i}`));
+  return bench;
+}
+
+describe('a delivery that dies', () => {
+  it.each([
+    ['before it happens', false],
+    ['before it is answered', true],
+  ])(
+    'at any step, %s, is followed by one that delivers the rest: in order, and with every dead letter',
+    async (_, isDone) => {
+      let at = 1;
+      for (; at < 200; at++) {
+        const bench = await open();
+        try {
+          const dying = new Dying(bench.host(), at, isDone);
+          const ended = await Promise.race([
+            bench.wake({ last: RECORDS - 1 }, dying.host).then(() => 'done'),
+            dying.died,
+          ]);
+          // Its message comes back, after its lease at the latest.
+          if (ended === 'died') await bench.wake({ last: RECORDS - 1 }, undefined, true);
+          await bench.drain(300_000);
+          const position = await bench.position();
+          expect(position, `step ${at}`).toMatchObject({ committed: RECORDS });
+          expect(position.until ?? 0, `step ${at}`).toBeLessThan(bench.clock.now());
+          expect(new Set(bench.letters.map(({ offset }) => offset)), `step ${at}`).toEqual(new Set([2]));
+          expectOrder(bench.delivered(), `step ${at}`);
+          if (ended === 'done') break;
+        } finally {
+          await bench.close();
+        }
+      }
+      expect(at).toBeGreaterThan(20);
+      expect(at).toBeLessThan(200);
+    },
+    120_000,
+  );
+
+  it('with its lease over in mid-call is fenced, and what another has done since stands', async () => {
+    const bench = await open();
+    const late = bench.host();
+    bench.scripts.set('s', async () => {
+      if (bench.calls.length > 1) return { kind: 'done' };
+      bench.clock.pass(46_000);
+      await bench.wake({ last: RECORDS - 1 });
+      return { kind: 'done' };
+    });
+    await bench.wake({ last: RECORDS - 1 }, late);
+    expect(bench.calls).toEqual(['s:0 0..2', 's:0 0..2', 's:0 3..5']);
+    expect(await bench.position()).toMatchObject({ committed: RECORDS });
+    await bench.close();
+  });
+});
+
+/** Each record comes for the first time after those before it. */
+function expectOrder(offsets: readonly number[], at: string): void {
+  let next = 0;
+  for (const offset of offsets) {
+    expect(offset, at).toBeLessThanOrEqual(next);
+    if (offset === next) next += 1;
+  }
+  expect(next, at).toBe(RECORDS);
+}
