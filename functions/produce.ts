@@ -1,6 +1,10 @@
+import { SQSClient } from '@aws-sdk/client-sqs';
 import { PartitionNotFound } from '../shared/domain/errors.ts';
+import { readWakeEnv } from '../shared/env.ts';
 import { appendBatches } from '../shared/operations/append-batches.ts';
 import { createUpload } from '../shared/operations/create-upload.ts';
+import { Doorbell } from '../shared/operations/doorbell.ts';
+import { WakeQueue } from '../shared/store/wake-queue.ts';
 import { fingerprintOfBatch, fingerprintOfRecords } from '../shared/wire/fingerprint.ts';
 import { jsonAnswer } from '../shared/wire/http-answer.ts';
 import { type ApiRequest, topicOf } from '../shared/wire/http-request.ts';
@@ -10,15 +14,23 @@ import { parseProduceCall, parseRawProduceCall } from '../shared/wire/produce-ca
 import { parseUploadRequest } from '../shared/wire/upload-request.ts';
 import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
 import { awsBackbone, type Backbone } from './backbone.ts';
+import { CALLS } from './tables.ts';
+
+/** `doorbell`: tells subscribers; absent: nobody is told. */
+type ProduceBackbone = Backbone & { readonly doorbell?: Doorbell };
 
 /** Appends: JSON or NDJSON records, spread by key, or one stored batch to one partition; announces uploads. */
-export function produceHandler(backbone: Backbone, corsOrigins?: readonly string[]): GatewayHandler {
+export function produceHandler(backbone: ProduceBackbone, corsOrigins?: readonly string[]): GatewayHandler {
   return apiHandler(() => produceRoutes(backbone), corsOrigins, backbone.clock);
 }
 
-export const handler = apiHandler(() => produceRoutes(awsBackbone()));
+export const handler = apiHandler(() => {
+  const backbone = awsBackbone();
+  const wakeQueue = new WakeQueue(new SQSClient(CALLS), readWakeEnv().wakeQueueUrl);
+  return produceRoutes({ ...backbone, doorbell: new Doorbell({ ...backbone, wakeQueue }) });
+});
 
-function produceRoutes(backbone: Backbone): ApiRoutes {
+function produceRoutes(backbone: ProduceBackbone): ApiRoutes {
   return {
     'POST /v1/topics/{topic}/records': async (request: ApiRequest) => {
       const { topic, records, json, idempotencyKey } = parseProduceCall(request);

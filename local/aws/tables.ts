@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { BucketAlreadyOwnedByYou, CreateBucketCommand, type S3Client } from '@aws-sdk/client-s3';
 import { CreateQueueCommand, GetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
-import { BACKGROUND_FUNCTION_TIMEOUT_MS, WAKE_TRIES_MAX } from '../../shared/domain/limits.ts';
+import { DELIVER_FUNCTION_TIMEOUT_MS, WAKE_TRIES_MAX } from '../../shared/domain/limits.ts';
 
 export interface TableNames {
   readonly logTable: string;
@@ -53,7 +53,7 @@ async function createQueues(sqs: SQSClient, names: ResourceNames): Promise<Queue
     new CreateQueueCommand({
       QueueName: names.wakeQueue,
       Attributes: {
-        VisibilityTimeout: String((6 * BACKGROUND_FUNCTION_TIMEOUT_MS) / 1_000),
+        VisibilityTimeout: String((6 * DELIVER_FUNCTION_TIMEOUT_MS) / 1_000),
         RedrivePolicy: JSON.stringify(redrive),
       },
     }),

@@ -23,13 +23,13 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const CLIENTS: Readonly<Record<string, readonly string[]>> = {
-  produce: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3'],
+  produce: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
   fetch: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3'],
   topics: ['@aws-sdk/client-dynamodb'],
   groups: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
   subscriptions: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-lambda', '@aws-sdk/client-sqs'],
   dispatch: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
-  sweep: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3'],
+  sweep: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
 };
 
 /** Of a package, beside a bundle of the bare SDK clients with the commands that it uses. */

@@ -1,8 +1,10 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { GetQueueAttributesCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import type { SQSEvent, SQSRecord } from 'aws-lambda';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openBackbone } from '../../functions/backbone.ts';
+import type { DeliverHandler } from '../../functions/deliver.ts';
 import { type DispatchHandler, dispatchHandler } from '../../functions/dispatch.ts';
 import { openSweep, type SweepHandler, sweepHandler } from '../../functions/sweep.ts';
 import { type EmbeddedAws, openEmbeddedAws } from '../../local/aws/embedded-aws.ts';
@@ -47,13 +49,21 @@ afterEach(async () => {
 
 const backbone = () => openBackbone(clients, { ...NAMES, spillAboveBytes: 50 }, undefined, { now: () => now });
 
-/** @param around what happens around the real function */
-function start(around: (dispatch: DispatchHandler) => DispatchHandler = (dispatch) => dispatch, sweep?: SweepHandler) {
+/** @param around what happens around the real function, when something is removed */
+function start(
+  around: (dispatch: DispatchHandler) => DispatchHandler = (dispatch) => dispatch,
+  sweep?: SweepHandler,
+  deliver: DeliverHandler = async () => ({ batchItemFailures: [] }),
+) {
   const ports = { ...backbone(), wakeQueue: new WakeQueue(clients.sqs, wakeQueueUrl) };
+  const dispatch = dispatchHandler(() => ports);
+  const removing = around(dispatch);
   background = startBackground({
     ...{ aws: aws!, sqs: clients.sqs, wakeQueueUrl, logTable: NAMES.logTable, sweepEveryMs: 50 },
-    dispatch: around(dispatchHandler(() => ports)),
-    sweep: sweep ?? sweepHandler(() => openSweep(clients, NAMES, undefined, { now: () => now })),
+    dispatch: (event, context) =>
+      (event.Records.some(({ eventName }) => eventName === 'REMOVE') ? removing : dispatch)(event, context),
+    deliver,
+    sweep: sweep ?? sweepHandler(() => ({ ...openSweep(clients, NAMES, undefined, { now: () => now }), ...ports })),
     onFailure: (name, error) => failures.push(`${name}: ${(error as Error).message}`),
   });
 }
@@ -110,18 +120,24 @@ describe('in one process', () => {
     expect(failures).toEqual(['dispatch: not now']);
   });
 
-  it('messages of the wake queue are worked off, and stay while they fail', async () => {
+  it('messages of the wake queue are worked off, none waits for another, and they stay while they fail', async () => {
     const bodies: string[] = [];
-    start(() => async ({ Records }) => {
-      const records = Records as { body: string; messageId: string }[];
-      bodies.push(...records.map(({ body }) => body));
-      const failed = records.filter(({ body }) => body === 'bad');
-      return { batchItemFailures: failed.map(({ messageId }) => ({ itemIdentifier: messageId })) };
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
     });
-    for (const MessageBody of ['good', 'bad']) {
+    start(undefined, undefined, async (event) => {
+      const [{ body, messageId }] = (event as SQSEvent).Records as [SQSRecord];
+      if (body === 'slow') await held;
+      bodies.push(body);
+      return { batchItemFailures: body === 'bad' ? [{ itemIdentifier: messageId }] : [] };
+    });
+    for (const MessageBody of ['slow', 'good', 'bad']) {
       await clients.sqs.send(new SendMessageCommand({ QueueUrl: wakeQueueUrl, MessageBody }));
     }
     await expect.poll(() => bodies.sort()).toEqual(['bad', 'good']);
+    release();
+    await expect.poll(() => bodies).toContain('slow');
     const left = async () => {
       const { Attributes } = await clients.sqs.send(
         new GetQueueAttributesCommand({ QueueUrl: wakeQueueUrl, AttributeNames: ['All'] }),

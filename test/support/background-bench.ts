@@ -1,16 +1,17 @@
 import { type AttributeValue, DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
 import { CreateQueueCommand, type Message, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import type { DynamoDBBatchResponse, DynamoDBStreamEvent, SQSBatchResponse, SQSEvent } from 'aws-lambda';
+import { openBackbone } from '../../functions/backbone.ts';
+import { deliverHandler, openDeliver } from '../../functions/deliver.ts';
 import { type DispatchHandler, dispatchHandler } from '../../functions/dispatch.ts';
+import { openGroups } from '../../functions/groups.ts';
 import { openSweep } from '../../functions/sweep.ts';
-import { openTables } from '../../functions/tables.ts';
 import type { ChangeRecord } from '../../local/aws/dynamodb/change-feed.ts';
 import { streamEvent } from '../../local/events.ts';
 import type { Observation } from '../../shared/domain/observation.ts';
 import type { Env } from '../../shared/env.ts';
 import type { SweepPorts } from '../../shared/operations/sweep.ts';
-import { Spill } from '../../shared/store/spill.ts';
-import { UploadObjects } from '../../shared/store/upload-objects.ts';
 import { WakeQueue } from '../../shared/store/wake-queue.ts';
 import { FaultHandler } from './fault-handler.ts';
 import { type LogBench, openLogBench } from './log-bench.ts';
@@ -28,7 +29,11 @@ export interface SweepHost {
 }
 
 export interface DispatchHost {
-  readonly handler: DispatchHandler;
+  /** Works the stream off, or the wake queue. */
+  readonly handler: (
+    event: DynamoDBStreamEvent | SQSEvent,
+    context: Parameters<DispatchHandler>[1],
+  ) => Promise<DynamoDBBatchResponse | SQSBatchResponse>;
   readonly faults: FaultHandler;
   readonly seen: Observation[];
 }
@@ -38,7 +43,7 @@ export interface BackgroundBench extends LogBench {
   sweepHost(): SweepHost;
   /** @param own clients to be used in place of those with faults */
   dispatchHost(own?: Partial<Clients>): DispatchHost;
-  /** Takes what the stream has told since it was last asked. */
+  /** Takes what the stream has told of removals since it was last asked. */
   changes(): ChangeRecord[];
   /** Hands all that to a function, as its event source does. */
   follow(host?: DispatchHost): Promise<void>;
@@ -46,6 +51,10 @@ export interface BackgroundBench extends LogBench {
   messages(): Promise<Message[]>;
   /** Every item of a table. */
   items(table: 'log' | 'state'): Promise<Record<string, AttributeValue>[]>;
+}
+
+function isQueueEvent(event: DynamoDBStreamEvent | SQSEvent): event is SQSEvent {
+  return event.Records.some((record) => 'receiptHandle' in record);
 }
 
 /** What a function is told of its time; it is measured on the bench's clock, which stands still. */
@@ -58,7 +67,8 @@ export async function openBackgroundBench(options: Partial<Env> = {}): Promise<B
   const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: 'wake' }));
   const clients: { destroy(): void }[] = [sqs];
   const told: ChangeRecord[] = [];
-  const stopListening = aws.onChange(logTable, (record) => told.push(record));
+  // What is new is told by itself.
+  const stopListening = aws.onChange(logTable, (record) => record.eventName === 'REMOVE' && told.push(record));
   const host = () => {
     const config = aws.clientConfig();
     const faults = new FaultHandler(config.requestHandler);
@@ -70,12 +80,13 @@ export async function openBackgroundBench(options: Partial<Env> = {}): Promise<B
   };
   const dispatchHost = (own: Partial<Clients> = {}): DispatchHost => {
     const { dynamodb, s3, sqs, faults, seen, tell } = { ...host(), ...own };
-    const handler = dispatchHandler(() => ({
-      ...openTables(dynamodb, bench.tables, tell, bench.clock),
-      spill: new Spill(s3, bucket),
-      uploadObjects: new UploadObjects(s3, bucket),
-      wakeQueue: new WakeQueue(sqs, QueueUrl!),
-    }));
+    const backbone = openBackbone({ dynamodb, s3 }, bench.tables, tell, bench.clock);
+    const dispatch = dispatchHandler(() => ({ ...backbone, wakeQueue: new WakeQueue(sqs, QueueUrl!) }));
+    const groups = openGroups(backbone, { s3, sqs }, { bucket, deadLetterQueueUrl: QueueUrl! });
+    const nobody = () => Promise.reject(new Error('nobody is pushed to'));
+    const deliver = deliverHandler(() => openDeliver(groups, sqs, { wakeQueueUrl: QueueUrl! }, () => nobody));
+    const handler: DispatchHost['handler'] = (event, context) =>
+      isQueueEvent(event) ? deliver(event, context) : dispatch(event, context);
     return { handler, faults, seen };
   };
   const usual = dispatchHost();
