@@ -4,9 +4,11 @@ import { unlessAborted } from '../client/surroundings.ts';
 import { VERSION } from '../shared/wire/version.ts';
 import { consumeCommand } from './consume.ts';
 import { ENDPOINT_DEFAULT, type GlobalOptions, type Outcome, openContext, type Runner } from './context.ts';
+import { deadLettersCommand } from './dead-letters.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { groupsCommand } from './groups.ts';
 import { produceCommand } from './produce.ts';
+import { subscriptionsCommand } from './subscriptions.ts';
 import { Interruption, plain, type Terminal } from './terminal.ts';
 import { topicsCommand } from './topics.ts';
 import { upCommand } from './up.ts';
@@ -68,7 +70,10 @@ function programOn(terminal: Terminal, runner: Runner): Command {
       getErrHasColors: () => false,
     })
     .exitOverride();
-  const commands = [topicsCommand, produceCommand, consumeCommand, groupsCommand, upCommand];
+  const commands = [
+    ...[topicsCommand, produceCommand, consumeCommand, groupsCommand],
+    ...[subscriptionsCommand, deadLettersCommand, upCommand],
+  ];
   // Made from the program, so that they have its settings.
   for (const add of commands) add(program, runner);
   return program;

@@ -18,11 +18,12 @@ import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
 import { InvalidOptions, VertebraError } from './errors.ts';
 import { retrying } from './retry.ts';
+import type { SubscriptionDescription, SubscriptionSettings, SubscriptionSummary } from './subscription-words.ts';
 import { type Call, pathOf } from './transport.ts';
 
 /**
- * Topics, offsets and groups. Every call is repeated while it fails in a way that may pass; all may be, for none does
- * more when it is made twice. Each throws `ApiError`, `ConnectionError` or `RequestTimeout`.
+ * Topics, offsets, groups and subscriptions. Every call is repeated while it fails in a way that may pass, but
+ * `rotateSecret`: no other does more when it is made twice. Each throws `ApiError`, `ConnectionError` or `RequestTimeout`.
  */
 export class Admin {
   readonly #connection: Connection;
@@ -164,9 +165,8 @@ export class Admin {
     to: OffsetTarget;
   }): Promise<{ readonly topic: string; readonly partition: number; readonly offset: number }[]> {
     const { groupId, topic, partitions, to } = reset;
-    const target = typeof to === 'object' && 'at' in to ? { at: rfc3339(to.at) } : to;
     const path = pathOf('groups', groupId, 'offsets');
-    return (await this.#send<{ offsets: [] }>('PUT', path, { topic, partitions, to: target })).offsets;
+    return (await this.#send<{ offsets: [] }>('PUT', path, { topic, partitions, to: targetOf(to) })).offsets;
   }
 
   async deleteGroups(groupIds: readonly string[]): Promise<void> {
@@ -180,6 +180,57 @@ export class Admin {
   }> {
     const path = pathOf('groups', groupId, 'dead-letters');
     return this.#get(path, { ...query, since: since === undefined ? undefined : rfc3339(since) });
+  }
+
+  /** @param groupId of a group, or a subscription: its name is its group's */
+  async deleteDeadLetter({ groupId, id }: { groupId: string; id: string }): Promise<void> {
+    await this.#delete(pathOf('groups', groupId, 'dead-letters', id), 'dead_letter_not_found');
+  }
+
+  /** Subscribes, or changes the settings that are given: what is appended from then on is delivered. */
+  async putSubscription(name: string, { from, ...settings }: SubscriptionSettings): Promise<SubscriptionSummary> {
+    const start = typeof from === 'object' ? { at: rfc3339(from.at) } : from;
+    return this.#send('PUT', pathOf('subscriptions', name), { ...settings, from: start });
+  }
+
+  async listSubscriptions(): Promise<SubscriptionSummary[]> {
+    return this.#list(pathOf('subscriptions'), 'subscriptions');
+  }
+
+  async describeSubscription(name: string): Promise<SubscriptionDescription> {
+    return this.#get(pathOf('subscriptions', name));
+  }
+
+  async pauseSubscription(name: string): Promise<SubscriptionSummary> {
+    return this.#send('POST', pathOf('subscriptions', name, 'pause'), {});
+  }
+
+  /** Delivers again; what had failed is tried at once. */
+  async resumeSubscription(name: string): Promise<SubscriptionSummary> {
+    return this.#send('POST', pathOf('subscriptions', name, 'resume'), {});
+  }
+
+  /** @param topic default: all @param partitions default: all @returns where it goes on */
+  async seekSubscription(seek: {
+    name: string;
+    topic?: string;
+    partitions?: readonly number[];
+    to: OffsetTarget;
+  }): Promise<{ readonly topic: string; readonly partition: number; readonly offset: number }[]> {
+    const { name, to, ...where } = seek;
+    const path = pathOf('subscriptions', name, 'seek');
+    return (await this.#send<{ offsets: [] }>('POST', path, { ...where, to: targetOf(to) })).offsets;
+  }
+
+  /** A new secret; the one before it signs as well for a day. Tried once: a second time would end the one in use. */
+  async rotateSecret(name: string): Promise<string> {
+    const path = pathOf('subscriptions', name, 'rotate-secret');
+    const call = { method: 'POST', path, body: { type: JSON_TYPE, bytes: '{}' }, signal: this.#signal } as const;
+    return (await this.#connection.transport.call(call)).json<{ secret: string }>().secret;
+  }
+
+  async deleteSubscriptions(names: readonly string[]): Promise<void> {
+    for (const name of names) await this.#delete(pathOf('subscriptions', name), 'subscription_not_found');
   }
 
   async #find(topic: string): Promise<TopicDescription | undefined> {
@@ -235,6 +286,10 @@ export class Admin {
       await this.#connection.call({ method, path, body: { type: JSON_TYPE, bytes }, signal: this.#signal })
     ).json<T>();
   }
+}
+
+function targetOf(to: OffsetTarget) {
+  return typeof to === 'object' && 'at' in to ? { at: rfc3339(to.at) } : to;
 }
 
 /** @throws {InvalidOptions} */

@@ -69,6 +69,13 @@ export type {
 } from './producer-words.ts';
 export { Reader, type ReaderOptions } from './reader.ts';
 export type { RetryPolicy } from './retry.ts';
+export type {
+  SubscriptionDescription,
+  SubscriptionPartition,
+  SubscriptionSettings,
+  SubscriptionSummary,
+  SubscriptionTarget,
+} from './subscription-words.ts';
 export type { Surroundings } from './surroundings.ts';
 export { Upload, type UploadOptions } from './upload.ts';
 export { Vertebra, type VertebraOptions } from './vertebra.ts';

@@ -175,3 +175,42 @@ describe('a call that fails', () => {
     await expect(impatient.deleteTopics({ topics: ['a'] })).rejects.toMatchObject({ code: 'unavailable' });
   });
 });
+
+describe('subscriptions', () => {
+  const target = { http: { url: 'http://127.0.0.1:9009/' } };
+
+  it('are made, changed, described, sought, paused, resumed, listed and deleted', async () => {
+    await admin.createTopics({ topics: [{ topic: 'pushed', numPartitions: 2 }] });
+    const made = await admin.putSubscription('invoices', { topics: ['pushed'], target, from: { at: 0 } });
+    expect(made).toMatchObject({ state: 'active', target: { http: { secret: expect.stringMatching(/^whsec_/) } } });
+    expect(await admin.putSubscription('invoices', { timeoutMs: 2_000 })).toMatchObject({
+      id: made.id,
+      timeoutMs: 2_000,
+    });
+    expect(await admin.describeSubscription('invoices')).toMatchObject({ lag: 0, partitions: [{}, {}], errors: [] });
+    expect(await admin.seekSubscription({ name: 'invoices', topic: 'pushed', partitions: [1], to: 'latest' })).toEqual([
+      { topic: 'pushed', partition: 1, offset: 0 },
+    ]);
+    expect(await admin.pauseSubscription('invoices')).toMatchObject({ state: 'paused' });
+    expect(await admin.resumeSubscription('invoices')).toMatchObject({ state: 'active' });
+    expect((await admin.listSubscriptions()).map(({ name }) => name)).toEqual(['invoices']);
+    await admin.deleteSubscriptions(['invoices']);
+    expect(await code(admin.describeSubscription('invoices'))).toBe('subscription_not_found');
+    expect(await code(admin.deleteDeadLetter({ groupId: 'invoices', id: 'x' }))).toBe('group_not_found');
+  });
+
+  it('have their secret rotated once, even when the answer is lost', async () => {
+    await admin.createTopics({ topics: [{ topic: 'pushed', numPartitions: 2 }] });
+    await admin.putSubscription('hooks', { topics: ['pushed'], target });
+    expect(await admin.rotateSecret('hooks')).toMatch(/^whsec_/);
+    let calls = 0;
+    proxy.fault = () => {
+      calls++;
+      return problem(503, 'unavailable');
+    };
+    expect(await code(admin.rotateSecret('hooks'))).toBe('unavailable');
+    expect(calls).toBe(1);
+    proxy.fault = () => undefined;
+    await admin.deleteSubscriptions(['hooks']);
+  });
+});
