@@ -16,6 +16,8 @@ export interface GroupPurgePorts {
   readonly members: Pick<GroupStores['members'], 'all' | 'leave'>;
   readonly groupTopics: Pick<GroupStores['groupTopics'], 'all' | 'remove'>;
   readonly positions: Pick<GroupStores['positions'], 'remove'>;
+  /** Subscriptions by topic: that of this group, if it was one, is none any more. */
+  readonly subscribers: { remove(topicId: string, group: GroupId): Promise<void> };
   readonly deadLetters: {
     list(group: GroupId, query: { readonly limit: number }): Promise<Page<DeadLetter>>;
     delete(group: GroupId, id: DeadLetterId): Promise<boolean>;
@@ -50,6 +52,8 @@ async function purge(ports: GroupPurgePorts, group: DeletedGroup, mayGoOn: MayGo
   for (const { topicId, partitions } of await ports.groupTopics.all(group)) {
     const positions = Array.from({ length: partitions }, (_, partition) => ({ group, topicId, partition }));
     if (!(await removeAll(positions, (position) => ports.positions.remove(position), mayGoOn))) return;
+    // What DELETE did not come to.
+    await ports.subscribers.remove(topicId, group);
     // It tells which positions there may be, so it goes after them.
     await ports.groupTopics.remove(group, topicId);
   }

@@ -21,6 +21,7 @@ function purgeOf(positions: number) {
       remove: () => note(`forget topic, ${left.size} positions left`),
     },
     positions: { remove: async ({ partition }) => void left.delete(partition) },
+    subscribers: { remove: (topicId) => note(`no subscriber of ${topicId}`) },
     deadLetters: {
       list: async () => ({ items: letters === 0 ? [] : [{ ...letter, ...facts, payload: { object } }] }),
       delete: async () => {
@@ -53,7 +54,7 @@ it('leaves what it may not do to a later run, which ends it: what tells of the r
   const asked: number[] = [];
   await task!(async (items = 0) => asked.push(items) > 0);
   expect(calls).toEqual([
-    ...['forget topic, 0 positions left', 'remove object', 'delete letter'],
+    ...['no subscriber of T', 'forget topic, 0 positions left', 'remove object', 'delete letter'],
     ...['forget', 'group_purged'],
   ]);
   expect(Math.max(...asked)).toBe(PURGE_GROUP_ITEMS_PARALLEL);

@@ -56,6 +56,7 @@ function purgeOf(slots: number, deleting: (lasts: readonly number[], call: numbe
     members: { all: async () => [], leave: async () => true },
     groupTopics: { all: async () => [], remove: async () => {} },
     positions: { remove: async () => {} },
+    subscribers: { remove: async () => {} },
     deadLetters: { list: async () => ({ items: [] }), delete: async () => true },
     deadLetterObjects: { remove: async () => {} },
     lease: { take: async () => true, renew: async () => true, release: () => note('release') },
