@@ -23,6 +23,7 @@ const SECTIONS: Readonly<Record<Letter, (progress: Progress) => Promise<Section>
   h: async (progress) => (await import('./memory.ts')).measureMemory(progress),
   i: async (progress) => (await import('./sdk-producer.ts')).measureSdkProducer(progress),
   j: async (progress) => (await import('./group-cost.ts')).measureGroups(progress),
+  k: async (progress) => (await import('./push.ts')).measurePush(progress),
 };
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));

@@ -7,6 +7,7 @@ import { STORE_ATTEMPT_TIMEOUT_MS } from '../shared/domain/limits.ts';
 import type { Observe } from '../shared/domain/observation.ts';
 import { readTableEnv, type TableEnv } from '../shared/env.ts';
 import { ReaderMemory } from '../shared/operations/reader-memory.ts';
+import { ServedSubscribers } from '../shared/operations/served-subscribers.ts';
 import { CaughtUp } from '../shared/operations/sweep-wake-ups.ts';
 import { TopicCache } from '../shared/operations/topic-cache.ts';
 import { SubscribedTopics } from '../shared/operations/wake-subscribers.ts';
@@ -78,6 +79,7 @@ export function openTables(dynamodb: DynamoDBClient, env: TableEnv, tell: Observ
     pending: new PendingPositions(dynamodb, env.stateTable),
     readers: new ReaderMemory(),
     subscribed: new SubscribedTopics(),
+    served: new ServedSubscribers(),
     caughtUp: new CaughtUp(),
     newReservationId,
     newTopicId: () => ulid(),

@@ -5,6 +5,7 @@ import type { Pending, Subscriber, WakeUp } from '../domain/wake-up.ts';
 import type { GroupPorts } from './group-ports.ts';
 import type { KeepPorts } from './keep-dead-letter.ts';
 import type { LinkingSink } from './link-uploads.ts';
+import type { ServedSubscribers } from './served-subscribers.ts';
 
 /** How much one call carries. */
 export interface CallRoom {
@@ -58,6 +59,7 @@ export interface DeliverPorts extends GroupPorts, KeepPorts, WakePorts {
   readonly pending: {
     put(pending: Pending): Promise<void>;
   };
+  readonly served: ServedSubscribers;
   /** How its target is called. */
   callOf(subscription: Subscription): Target['send'];
   openCall(room: CallRoom, subscription: Subscription): DeliverySink;

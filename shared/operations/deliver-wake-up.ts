@@ -33,10 +33,33 @@ export async function deliverWakeUp(ports: DeliverPorts, wakeUp: WakeUp, call: D
   const { last: _, ...insisting } = wakeUp;
   const heard = call.isReturned ? insisting : wakeUp;
   if (wakeUp.to !== undefined) return deliverOwn(ports, { ...heard, to: wakeUp.to }, call);
-  const [one, ...others] = await ports.subscribers.of(wakeUp.topicId);
-  if (one === undefined) return;
-  if (others.length > 0) await ports.wakeQueue.wake(others.map((to) => ({ ...heard, to })));
-  return deliverOwn(ports, { ...heard, to: one }, call);
+  await deliverToOne(ports, heard, call);
+}
+
+/**
+ * Serves the subscription that is first, and sends the others on. Which one was first the last time is known here: it is
+ * served while that is asked again, for what is delivered to whom is judged by what is stored of each.
+ */
+async function deliverToOne(ports: DeliverPorts, wakeUp: WakeUp, call: DeliverCall): Promise<void> {
+  const { subscribers, served, wakeQueue } = ports;
+  const guess = served.get(wakeUp.topicId);
+  const serve = (to: Subscriber) => deliverOwn(ports, { ...wakeUp, to }, call);
+  const sendOn = async (): Promise<Subscriber | undefined> => {
+    const all = await subscribers.of(wakeUp.topicId);
+    const one = all.find(({ group }) => group.id === guess?.group.id) ?? all[0];
+    served.set(wakeUp.topicId, one);
+    const others = all.filter((to) => to !== one);
+    if (others.length > 0) await wakeQueue.wake(others.map((to) => ({ ...wakeUp, to })));
+    return one;
+  };
+  if (guess === undefined) {
+    const one = await sendOn();
+    return one && serve(one);
+  }
+  const [found, done] = await Promise.allSettled([sendOn(), serve(guess)]);
+  if (found.status === 'rejected') throw found.reason;
+  if (done.status === 'rejected') throw done.reason;
+  if (found.value !== undefined && found.value.group.id !== guess.group.id) await serve(found.value);
 }
 
 async function deliverOwn(ports: DeliverPorts, wakeUp: Own, { deadline }: DeliverCall): Promise<void> {
