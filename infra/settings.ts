@@ -1,3 +1,4 @@
+import { SLOW_CONCURRENCY_DEFAULT } from '../shared/domain/limits.ts';
 import { LOG_LEVELS, type LogLevel } from './constructs/backbone-function.ts';
 
 /** What a deployment may choose, as `cdk.json` context or by `-c name=value`. */
@@ -12,6 +13,8 @@ export interface Settings {
   readonly corsOrigins: readonly string[];
   /** What the functions log. Default `INFO`. */
   readonly logLevel: LogLevel;
+  /** Deliveries at once to targets that take long, of the account's concurrency; 0: none is kept free. Default 50. */
+  readonly slowConcurrency: number;
 }
 
 /**
@@ -26,6 +29,7 @@ export function readSettings(context: (name: string) => unknown): Settings {
     auth: oneOf('auth', context('auth') ?? 'iam', ['iam']),
     corsOrigins: list('corsOrigins', context('corsOrigins') ?? []),
     logLevel: oneOf('logLevel', context('logLevel') ?? 'INFO', LOG_LEVELS),
+    slowConcurrency: count('slowConcurrency', context('slowConcurrency') ?? SLOW_CONCURRENCY_DEFAULT),
   };
 }
 
@@ -44,6 +48,12 @@ function oneOf<T extends string>(name: string, value: unknown, allowed: readonly
   const found = allowed.find((candidate) => candidate === value);
   if (found === undefined) throw refusal(name, allowed.map((each) => `'${each}'`).join(' or '), value);
   return found;
+}
+
+function count(name: string, value: unknown): number {
+  const number = typeof value === 'string' && /^\d{1,6}$/.test(value) ? Number(value) : value;
+  if (!Number.isSafeInteger(number) || (number as number) < 0) throw refusal(name, 'a whole number', value);
+  return number as number;
 }
 
 function list(name: string, value: unknown): string[] {

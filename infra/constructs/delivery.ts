@@ -26,7 +26,7 @@ export interface DeliveryProps {
   /** Follows the log's stream. */
   readonly dispatch: LambdaFunction;
   readonly logLevel?: LogLevel | undefined;
-  /** Deliveries at once of positions that are slow, failed, or met nobody. */
+  /** Deliveries at once of positions that are slow, failed, or met nobody; 0: no such share is kept free. */
   readonly slowConcurrency: number;
 }
 
@@ -69,7 +69,7 @@ export class Delivery extends Construct {
       ...push,
       description: 'Pushes records to subscribers that take long, beside those that do not',
       role: this.role,
-      reservedConcurrency: slowConcurrency,
+      reservedConcurrency: slowConcurrency === 0 ? undefined : slowConcurrency,
     });
     // What waits too long is woken again by the sweep.
     aside.configureAsyncInvoke({ retryAttempts: 0, maxEventAge: Duration.hours(1) });

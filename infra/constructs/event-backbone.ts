@@ -20,7 +20,7 @@ export interface EventBackboneProps {
   readonly corsOrigins?: readonly string[] | undefined;
   /**
    * Deliveries at once of partitions whose target is slow, fails or is away; others are not held up by them. So much of the
-   * account's concurrency is kept free for them. Default 50; an account must have 100 left beside it.
+   * account's concurrency is kept free for them. Default 50; an account must have 100 left beside it. 0: nothing is kept free.
    */
   readonly slowConcurrency?: number | undefined;
   /** What the functions log. Default `INFO`. */

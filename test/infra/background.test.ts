@@ -74,6 +74,8 @@ describe('deliver', () => {
     const other = resourcesOf(synthesise({ slowConcurrency: 5 }).template, 'AWS::Lambda::Function');
     const reserved = Object.values(other).map(({ Properties }) => Properties.ReservedConcurrentExecutions);
     expect(reserved.filter((count) => count !== undefined)).toEqual([5]);
+    const none = resourcesOf(synthesise({ slowConcurrency: 0 }).template, 'AWS::Lambda::Function');
+    expect(JSON.stringify(none)).not.toContain('ReservedConcurrentExecutions');
   });
 });
 

@@ -10,13 +10,24 @@ it('keeps the data, asks for IAM and allows no foreign origin unless told otherw
     auth: 'iam',
     corsOrigins: [],
     logLevel: 'INFO',
+    slowConcurrency: 50,
   });
 });
 
 it('reads settings as the command line gives them, which is text', () => {
   expect(
-    read({ stackName: 'Orders', retainData: 'false', corsOrigins: 'https://a.example, https://b.example' }),
-  ).toMatchObject({ stackName: 'Orders', retainData: false, corsOrigins: ['https://a.example', 'https://b.example'] });
+    read({
+      stackName: 'Orders',
+      slowConcurrency: '5',
+      retainData: 'false',
+      corsOrigins: 'https://a.example, https://b.example',
+    }),
+  ).toMatchObject({
+    stackName: 'Orders',
+    slowConcurrency: 5,
+    retainData: false,
+    corsOrigins: ['https://a.example', 'https://b.example'],
+  });
 });
 
 it('reads settings as a context file gives them, which has types', () => {
@@ -30,6 +41,8 @@ it('reads settings as a context file gives them, which has types', () => {
 it.each([
   [{ auth: 'none' }, "The setting 'auth' must be 'iam'; it is \"none\"."],
   [{ retainData: 'no' }, 'The setting \'retainData\' must be true or false; it is "no".'],
+  [{ slowConcurrency: 'all' }, 'The setting \'slowConcurrency\' must be a whole number; it is "all".'],
+  [{ slowConcurrency: -1 }, "The setting 'slowConcurrency' must be a whole number; it is -1."],
   [{ stackName: '' }, 'The setting \'stackName\' must be a name; it is "".'],
   [{ corsOrigins: 7 }, "The setting 'corsOrigins' must be a list of texts, or one text with commas; it is 7."],
   [{ logLevel: 'loud' }, /^The setting 'logLevel' must be 'TRACE' or .* or 'SILENT'; it is "loud"\.$/],
