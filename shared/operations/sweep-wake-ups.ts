@@ -68,6 +68,8 @@ class WakeSweep {
   readonly #ports: WakeSweepPorts;
   readonly #stopAt: number;
   readonly #subscriptions = new Map<string, Promise<Subscription | undefined>>();
+  /** What is marked already. */
+  readonly #pending = new Set<string>();
   #looks = 0;
 
   constructor(ports: WakeSweepPorts, stopAt: number) {
@@ -80,6 +82,7 @@ class WakeSweep {
     await this.#each(
       (after) => pending.list(LIST_LIMIT_MAX, after),
       async (mark) => {
+        this.#pending.add(nameOf(mark, mark.to));
         if (mark.dueAt + PENDING_GRACE_MS > clock.now()) return;
         const next = (await this.#ports.heads.read(mark))?.next ?? 0;
         const standing = await this.#standingOf(mark, mark.to, next);
@@ -102,7 +105,8 @@ class WakeSweep {
           const standing = await this.#standingOf(partition, to, next);
           standings.push(standing);
           if (standing === 'behind') await this.#wake(partition, to, next);
-          if (standing !== 'resting' && isOld) await pending.put({ ...partition, to, dueAt: clock.now() });
+          if (standing !== 'resting' && isOld && !this.#pending.has(nameOf(partition, to)))
+            await pending.put({ ...partition, to, dueAt: clock.now() });
         }
         if (standings.every((standing) => standing === 'resting')) caughtUp.add(partition, next);
       },
@@ -144,4 +148,8 @@ class WakeSweep {
   async #wake({ topicId, partition }: PartitionId, to: Subscriber, next: number): Promise<void> {
     await this.#ports.wakeQueue.wake([{ topicId, partition, to, last: next - 1, hop: 0 }]);
   }
+}
+
+function nameOf({ topicId, partition }: PartitionId, { group }: Subscriber): string {
+  return `${group.id}#${topicId}.${partition}`;
 }
