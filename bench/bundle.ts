@@ -33,7 +33,13 @@ export interface Bundle {
 }
 
 /** Names of the functions, each a file in `functions/`. */
-export const FUNCTIONS = [...new Set<string>(ROUTES.map((route) => route.function)), 'dispatch', 'sweep'];
+export const FUNCTIONS = [
+  ...new Set<string>(ROUTES.map((route) => route.function)),
+  'dispatch',
+  'deliver',
+  'check',
+  'sweep',
+];
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..');
 const LOADS = 9;

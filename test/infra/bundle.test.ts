@@ -29,6 +29,11 @@ const CLIENTS: Readonly<Record<string, readonly string[]>> = {
   groups: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
   subscriptions: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-lambda', '@aws-sdk/client-sqs'],
   dispatch: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
+  deliver: [
+    ...['@aws-sdk/client-dynamodb', '@aws-sdk/client-eventbridge', '@aws-sdk/client-lambda'],
+    ...['@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
+  ],
+  check: ['@aws-sdk/client-eventbridge', '@aws-sdk/client-lambda', '@aws-sdk/client-sqs'],
   sweep: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
 };
 
