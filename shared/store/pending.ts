@@ -31,8 +31,11 @@ export class PendingPositions {
         known: { N: String(to.known) },
         dueAt: { N: String(dueAt) },
       },
+      ConditionExpression: `attribute_not_exists(pk) OR ${KNOWN_LAYOUT}`,
+      ExpressionAttributeValues: KNOWN_VERSION,
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+    await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
   /** By group. @throws {Throttled | Unavailable} */

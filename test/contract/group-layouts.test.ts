@@ -13,12 +13,18 @@ import {
   groupEntryKey,
   groupKey,
   groupTopicKey,
+  logKey,
   memberKey,
   positionKey,
   type StateKey,
 } from '../../shared/store/keys.ts';
 import { Members } from '../../shared/store/members.ts';
+import { PendingPositions } from '../../shared/store/pending.ts';
 import { Positions } from '../../shared/store/positions.ts';
+import { pendingKey, subscriberKey, touchedKey } from '../../shared/store/push-keys.ts';
+import { PushPositions } from '../../shared/store/push-positions.ts';
+import { Subscribers } from '../../shared/store/subscribers.ts';
+import { Touched } from '../../shared/store/touched.ts';
 import { STORE_ENGINES, type StoreEngine } from '../support/store-engines.ts';
 
 describe.each(STORE_ENGINES)('on %s, an item of a layout that is not known', (_, open) => {
@@ -86,6 +92,36 @@ describe.each(STORE_ENGINES)('on %s, an item of a layout that is not known', (_,
         position: () => positions.create({ group, topicId: 'T', partition: 0 }, { epoch: 1, committed: 0 }),
       },
     );
+  });
+
+  it('is a position of a subscription, or what wakes it', async () => {
+    const { dynamodb, stateTable } = engine;
+    const partition = { topicId: '01ARZ3NDEKTSV4RRFFQ69G5FAV', partition: ids };
+    const push = new PushPositions(dynamodb, stateTable);
+    const seen = { epoch: 1, committed: 0 };
+    await stores.positions.create({ group, ...partition }, seen);
+    const by = { owner: 'run', epoch: 2, until: 2, now: 1 };
+    await isLeftAlone(positionKey({ group, ...partition }), {
+      take: () => push.take({ group, ...partition }, seen, by),
+      step: () => push.step({ group, ...partition }, by, { committed: 1, epoch: 2, push: {} }),
+    });
+    const to = { group: { name: group.name, id: group.id }, topic: 't', known: 1 };
+    const subscribers = new Subscribers(dynamodb, stateTable);
+    const topicId = `01ARZ3NDEKTSV4RRFFQ69G${String(ids).padStart(4, '0')}`;
+    await subscribers.put(topicId, to);
+    await isLeftAlone(subscriberKey(topicId, group.name), { of: () => subscribers.of(topicId) });
+    const pending = new PendingPositions(dynamodb, stateTable);
+    const mark = { ...partition, to, dueAt: 5 };
+    await pending.put(mark);
+    await isLeftAlone(pendingKey({ group, ...partition }), {
+      list: () => pending.list(1_000),
+      put: () => pending.put(mark),
+      remove: () => pending.remove(mark),
+    });
+    const touched = new Touched(dynamodb, stateTable);
+    await touched.note(partition, 1_000 + ids, 1);
+    const key = { pk: touchedKey(1_000 + ids), sk: logKey(partition) };
+    await isLeftAlone(key, { list: () => touched.list(1_000 + ids, 10) });
   });
 
   it('is a group’s entry, or one that is deleted', async () => {

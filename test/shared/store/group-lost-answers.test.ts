@@ -5,6 +5,7 @@ import { Assignments } from '../../../shared/store/assignments.ts';
 import { Groups } from '../../../shared/store/groups.ts';
 import { Members } from '../../../shared/store/members.ts';
 import { Positions } from '../../../shared/store/positions.ts';
+import { PushPositions } from '../../../shared/store/push-positions.ts';
 import { type EmbeddedTables, embeddedTables } from '../../support/embedded.ts';
 import { FaultHandler } from '../../support/fault-handler.ts';
 
@@ -116,6 +117,21 @@ describe('a write of a group whose answer was lost', () => {
     faults.next('UpdateItem', 'lose-answer');
     expect(await positions.change(id, { epoch: 2, committed: 5 }, { epoch: 3, committed: 1 })).toBe(true);
     expect(await positions.read(id)).toEqual({ epoch: 3, committed: 1 });
+  });
+
+  it('took the position for a delivery, and stepped on with it, kept or released', async () => {
+    const id = { group, topicId: 'T', partition: 1 };
+    const push = new PushPositions(client, tables.stateTable);
+    await positions.create(id, { epoch: 1, committed: 0 });
+    const by = { owner: 'run', epoch: 2, until: NOW + 1, now: NOW };
+    faults.next('UpdateItem', 'lose-answer');
+    expect(await push.take(id, { epoch: 1, committed: 0 }, by)).toBe(true);
+    faults.next('UpdateItem', 'lose-answer');
+    expect(await push.step(id, by, { committed: 3, epoch: 2, until: NOW + 2, push: {} })).toBe(true);
+    faults.next('UpdateItem', 'lose-answer');
+    expect(await push.step(id, by, { committed: 4, epoch: 3, push: { isSlow: true } })).toBe(true);
+    expect(await positions.read(id)).toEqual({ epoch: 3, committed: 4, push: { isSlow: true } });
+    expect(await push.step(id, by, { committed: 5, epoch: 4, push: {} })).toBe(false);
   });
 
   it('to which no attempt was answered may have been carried out; one that was throttled was not', async () => {
