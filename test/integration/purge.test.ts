@@ -252,12 +252,15 @@ describe('an incarnation that was announced and never made', () => {
 });
 
 describe('a sweep that finds nothing due', () => {
-  it.each([0, 20])('makes a Query for topics, one for groups, and writes nothing, with %i idle topics', async (topics) => {
-    for (let i = 0; i < topics; i++) await putTopic(host.backbone, `idle${i}`, { partitions: 1 });
-    const sweeper = bench.sweepHost();
-    await run(sweeper);
-    expect(sweeper.faults.calls).toEqual(['Query', 'Query']);
-  });
+  it.each([0, 20])(
+    'makes a Query for topics, one for groups, and writes nothing, with %i idle topics',
+    async (topics) => {
+      for (let i = 0; i < topics; i++) await putTopic(host.backbone, `idle${i}`, { partitions: 1 });
+      const sweeper = bench.sweepHost();
+      await run(sweeper);
+      expect(sweeper.faults.calls).toEqual(['Query', 'Query']);
+    },
+  );
 });
 
 it('the time in which heads are made ends before the purge that removes them', () => {

@@ -16,7 +16,11 @@ type Handler = (event: APIGatewayProxyEventV2, context: Context) => unknown;
 /** A gateway whose functions all do the same. */
 async function serve(handler: Handler, more: Partial<GatewayOptions> = {}): Promise<Gateway> {
   const each = async (event: APIGatewayProxyEventV2, context: Context) => handler(event, context);
-  gateway = await openGateway({ handlers: { produce: each, fetch: each, topics: each, groups: each }, port: 0, ...more });
+  gateway = await openGateway({
+    handlers: { produce: each, fetch: each, topics: each, groups: each },
+    port: 0,
+    ...more,
+  });
   return gateway;
 }
 

@@ -17,7 +17,10 @@ it('warns of nothing however many requests are under way', async () => {
     await all;
     return { statusCode: 200, body: '' };
   };
-  const gateway = await openGateway({ handlers: { produce: handler, fetch: handler, topics: handler, groups: handler }, port: 0 });
+  const gateway = await openGateway({
+    handlers: { produce: handler, fetch: handler, topics: handler, groups: handler },
+    port: 0,
+  });
   try {
     const answers = Array.from({ length: requests }, () => fetch(`${gateway.url}/v1/health`));
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(requests).fill(200));
