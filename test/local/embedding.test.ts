@@ -41,6 +41,32 @@ describe('the embedded backbone', () => {
     expect(Math.abs(backbone.now() - Date.now() - 2 * HOUR_MS)).toBeLessThan(1_000);
   });
 
+  it('ends the session of a member of a group that is not heard of', async () => {
+    const { url, advance } = await started();
+    await createTopic(url, 'orders', { partitions: 1 });
+    const join = { memberId: null, topics: ['orders'], sessionTimeoutMs: 30_000 };
+    const body = JSON.stringify(join);
+    const headers = { 'content-type': 'application/json' };
+    const joined = await fetch(`${url}/v1/groups/billing/poll`, { method: 'POST', headers, body });
+    expect(await joined.json()).toMatchObject({ assigned: [{ topic: 'orders', partition: 0 }] });
+    const membersNow = async () =>
+      ((await (await fetch(`${url}/v1/groups/billing`)).json()) as { members: object[] }).members;
+    expect(await membersNow()).toHaveLength(1);
+    await advance(60_000);
+    expect(await membersNow()).toEqual([]);
+  });
+
+  it('waits for records as long as it is asked to, also in time that was set ahead', async () => {
+    const { url, advance } = await started();
+    await createTopic(url, 'orders', { partitions: 1 });
+    await advance(HOUR_MS);
+    const waiting = fetch(`${url}/v1/topics/orders/partitions/0/records?offset=0&waitMs=20000`);
+    const first = await Promise.race([waiting, fetch(`${url}/v1/topics/orders`)]);
+    expect(first.url).toMatch(/orders$/); // the wait is not over
+    await produceLines(url, 'orders', ['"at last"'], '');
+    expect(await (await waiting).json()).toMatchObject({ records: [{ value: 'at last' }] });
+  });
+
   it('refuses steps that functions would not notice, back or forth', async () => {
     const backbone = await started();
     for (const ms of [-HOUR_MS, 0, 2_999, 3_000.5]) await expect(backbone.advance(ms)).rejects.toThrow(RangeError);
