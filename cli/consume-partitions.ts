@@ -100,6 +100,7 @@ async function readStretch(vertebra: Vertebra, topic: string, stretch: Stretch, 
   const reader = vertebra.reader({
     ...{ topic, partition, offset: begin, signal: sink.ended },
     ...{ codec: bytes(), maxRecords: Math.min(end - begin, FETCH_RECORDS_MAX), maxBytes: FETCH_BYTES_MAX },
+    onOutOfRange: 'earliest', // retention went on meanwhile
     // What is damaged is shown as such, in its place: it is written before this returns.
     onInvalid: (_, { value, ...record }) =>
       void sink.take({ ...record, value: null, ...(value.kind === 'unreadable' && { unreadable: value.code }) }),

@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { CONFIGURATION_CACHE_MS } from '../../shared/domain/limits.ts';
 import { createTopic, produceLines } from '../support/api-client.ts';
 import { command, commandLine, startedBackbone } from '../support/command-line.ts';
+import { openFaultyProxy, problem } from '../support/faulty-proxy.ts';
 
 /** A topic with records, and the URL of its backbone. */
 async function withRecords(lines: readonly string[], partitions = 1): Promise<string> {
@@ -103,6 +104,15 @@ describe('vertebra consume', () => {
     const second = follow('--from', 'latest');
     await fetch(`${url}/v1/topics/orders`, { method: 'DELETE' });
     expect(await second.running).toBe(3);
+  });
+
+  it('goes on at the beginning when retention takes what it is about to read', async () => {
+    const proxy = await openFaultyProxy(await withRecords(['1', '2', '3']));
+    onTestFinished(() => proxy.close());
+    const gone = problem(416, 'offset_out_of_range', { logStartOffset: 1, highWatermark: 3 });
+    proxy.fault = ({ target }) => (target.includes('offset=0&') ? gone : undefined);
+    const args = ['consume', 'orders', '--format', 'value'];
+    expect(await command(proxy.url, args)).toMatchObject({ code: 0, out: '2\n3\n' });
   });
 
   it('ends with 3 when there is no such topic or partition', async () => {
