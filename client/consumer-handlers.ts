@@ -58,6 +58,14 @@ export interface RunOptions<T> {
   readonly signal?: AbortSignal;
 }
 
+export const RUN_OPTIONS: readonly (keyof RunOptions<unknown>)[] = [
+  'eachMessage',
+  'eachBatch',
+  'eachBatchAutoResolve',
+  'partitionsConsumedConcurrently',
+  'signal',
+];
+
 /** What handlers may ask of the consumer that calls them. */
 export interface HandlerHost {
   isRunning(): boolean;

@@ -1,5 +1,5 @@
 import { ApiError } from './api-error.ts';
-import { VertebraError } from './errors.ts';
+import { InvalidOptions, VertebraError } from './errors.ts';
 import {
   MAX_BACKOFF_MS_DEFAULT,
   MIN_BACKOFF_MS_DEFAULT,
@@ -22,6 +22,20 @@ export const RETRY_DEFAULT: RetryPolicy = {
   minBackoffMs: MIN_BACKOFF_MS_DEFAULT,
   maxBackoffMs: MAX_BACKOFF_MS_DEFAULT,
 };
+
+/**
+ * A policy in which what is not given is as in another.
+ * @throws {InvalidOptions}
+ */
+export function policyOf(given: Partial<RetryPolicy> = {}, otherwise: RetryPolicy = RETRY_DEFAULT): RetryPolicy {
+  const policy = { ...otherwise, ...given };
+  for (const name of ['withinMs', 'minBackoffMs', 'maxBackoffMs'] as const) {
+    const value: unknown = policy[name];
+    if (typeof value === 'number' && value >= 0) continue;
+    throw new InvalidOptions(`'retry.${name}' must be 0 or more, not ${String(value)}`);
+  }
+  return policy;
+}
 
 export interface Retrying extends RetryPolicy {
   readonly signal?: AbortSignal | undefined;

@@ -33,6 +33,13 @@ describe('the options of a consumer', () => {
     [{ autoOffsetReset: 'nearest' as never }, "'autoOffsetReset'"],
     [{ onFailure: 'ignore' as never }, "'onFailure'"],
     [{ onOutOfRange: 'fail' as never }, "'onOutOfRange'"],
+    [{ codec: {} as never }, "'codec'"],
+    [{ onRevoked: 'log' as never }, "'onRevoked'"],
+    [{ retry: { withinMs: -1 } }, "'retry.withinMs'"],
+    [{ retry: { maxBackoffMs: '5' as never } }, "'retry.maxBackoffMs'"],
+    [{ handlerRetry: { maxBackoffMs: Number.NaN } }, "'handlerRetry.maxBackoffMs'"],
+    [{ handlerRetry: { retries: 5 } as never }, "no option 'retries'"],
+    [{ sessionTimeout: 30_000 } as never, "no option 'sessionTimeout'"],
   ])('are refused when they are %j', (options, named) => {
     expect(() => settingsOf({ groupId: 'g', ...options }, RETRY_DEFAULT)).toThrow(named);
   });
@@ -49,6 +56,11 @@ describe('a consumer', () => {
     await expect(none.run({})).rejects.toThrow("either 'eachMessage' or 'eachBatch'");
     await expect(none.run({ eachMessage, eachBatch: () => {} })).rejects.toThrow('either');
     await expect(none.run({ eachMessage, partitionsConsumedConcurrently: 0 })).rejects.toThrow('Concurrently');
+    await expect(none.run({ eachMessage: 'log' as never })).rejects.toThrow('must be a function');
+    await expect(none.run({ eachMessage, autoCommit: false } as never)).rejects.toThrow("no option 'autoCommit'");
+    await expect(none.subscribe({ topic: 'orders', fromBeginning: false } as never)).rejects.toThrow('fromBeginning');
+    await expect(none.subscribe({ topics: 'orders' as never })).rejects.toThrow('at least one');
+    expect(() => none.pause(['orders'] as never)).toThrow('[{ topic, partitions? }]');
     await expect(none.commitOffsets([])).rejects.toThrow('does not run');
   });
 
