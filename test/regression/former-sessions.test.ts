@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { sharesOf } from '../../shared/domain/plan.ts';
 import { joinGroup } from '../../shared/operations/join-group.ts';
+import { takePositions } from '../../shared/operations/take-positions.ts';
 import { brief, Consumer, type GroupBench, type GroupHost, openGroupBench } from '../support/group-bench.ts';
 import { append, makeTopic } from '../support/log-bench.ts';
 
@@ -76,4 +78,30 @@ it('an assignment that never held leaves owners their time to give back', async 
     held.push(second.held.length);
   }
   expect(held).toEqual([0, 0, 0, 1]);
+});
+
+// A slow call read the group, then a position that somebody had taken by a younger plan in between, and believed its own
+// plan to be the last.
+it('what was taken after a plan was read is not taken back by that plan', async () => {
+  const consumer = new Consumer(host);
+  await consumer.poll();
+  const group = (await host.ports.groups.read('g', true))!;
+  const { plan } = await host.ports.plans.of(host.ports, group);
+  const topic = await host.ports.topics.fresh('t');
+  const [share] = sharesOf(plan, consumer.memberId!);
+  const id = { group, topicId: topic.id, partition: 0 };
+  const seen = (await host.ports.positions.read(id))!;
+  await host.ports.positions.take(id, seen, '01J00000000000000000000000', seen.epoch + 10);
+  const take = (epoch: number) =>
+    takePositions(
+      host.ports,
+      {
+        ...{ group, plan, autoOffsetReset: 'earliest', deadline: bench.clock.now() + 1_000 },
+        ...{ member: { key: consumer.memberId!, memberId: consumer.memberId! } },
+        foundBefore: new Map([[`${topic.id}.0`, epoch]]),
+      },
+      [{ ...share!, of: topic, echo: undefined }],
+    );
+  expect((await take(seen.epoch)).held).toEqual([]);
+  expect((await take(seen.epoch + 10)).held).toHaveLength(1);
 });
