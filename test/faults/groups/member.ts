@@ -81,9 +81,8 @@ export class Member {
       if (random.chance(environment.standsStill)) {
         world.coverage.count('member stood still');
         const { sessionTimeoutMs: session } = this.habits;
-        await this.#run.sleep(
-          random.pick([session / 2, session + random.between(500, 4_000), 2 * session, 3 * session]),
-        );
+        const expiry = session + CLOCK_MARGIN_MS + random.between(-600, 600);
+        await this.#run.sleep(random.pick([session / 2, session, expiry, expiry, 2 * session, 3 * session]));
       }
       if (random.chance(environment.dies)) this.die();
       else if (random.chance(environment.leaves)) await this.leave();
