@@ -2,7 +2,11 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** Tiers that need more than Node (an emulator, a packed install) or more time have their own commands. */
-const OTHER_TIERS = ['test/deploy/**', 'test/package/**', 'test/faults/{broken-protocols,command,kill}.test.ts'];
+const OTHER_TIERS = [
+  'test/deploy/**',
+  'test/package/**',
+  'test/faults/{broken-protocols,groups/broken-groups,command,kill}.test.ts',
+];
 
 /** Files that change what a whole process shares (clocks, output, listeners, dynalite's modules), or load a module anew. */
 const ALONE = [
