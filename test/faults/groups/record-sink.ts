@@ -43,6 +43,10 @@ class RecordPart implements PartSink {
     return this.count >= this.#room.records;
   }
 
+  room() {
+    return { records: this.#room.records - this.count, bytes: this.#room.bytes, partly: true };
+  }
+
   uploadsToLink(): [] {
     return [];
   }
