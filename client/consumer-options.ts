@@ -3,6 +3,7 @@ import { type Decoder, json } from './codec.ts';
 import type { TopicPartition } from './consumer-errors.ts';
 import * as limits from './consumer-limits.ts';
 import { InvalidOptions } from './errors.ts';
+import { TIMER_MS_MAX } from './limits.ts';
 import { policyOf, type RetryPolicy } from './retry.ts';
 
 /**
@@ -133,7 +134,7 @@ function check<T>(settings: Settings<T>): void {
   integer('minPollMs', settings.minPollMs, 1, settings.maxPollMs);
   integer('maxPollMs', settings.maxPollMs, settings.minPollMs, limits.SESSION_TIMEOUT_MS_MAX);
   integer('autoCommitIntervalMs', settings.autoCommitIntervalMs, 0, Number.MAX_SAFE_INTEGER);
-  integer('processingTimeoutMs', settings.processingTimeoutMs, 1, limits.TIMER_MS_MAX);
+  integer('processingTimeoutMs', settings.processingTimeoutMs, 1, TIMER_MS_MAX);
   integer('haltAfterDeadLetters', settings.haltAfterDeadLetters, 0, Number.MAX_SAFE_INTEGER);
   integer('handlerRetry.maxAttempts', settings.handlerRetry.maxAttempts, 1, Number.MAX_SAFE_INTEGER);
   integer('handlerRetry.maxBackoffMs', settings.handlerRetry.maxBackoffMs, 0, Number.MAX_SAFE_INTEGER);
