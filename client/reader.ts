@@ -21,6 +21,8 @@ import { pathOf } from './transport.ts';
 export interface ReaderOptions<T = unknown> extends TopicPartition {
   /** Default: `earliest`. */
   readonly offset?: number | 'earliest' | 'latest';
+  /** The incarnation that `offset` belongs to: in another one the reader fails. Default: the one that it finds first. */
+  readonly topicId?: string;
   /** Waits for more at the end. Default: the reader ends there. */
   readonly follow?: boolean;
   /** Default: JSON. */
@@ -64,6 +66,7 @@ export class Reader<T = unknown> implements AsyncIterable<ReceivedMessage<T>> {
     this.#codec = options.codec ?? json<T>();
     this.#payloads = new Payloads(connection);
     this.#next = options.offset ?? 'earliest';
+    this.#topicId = options.topicId;
   }
 
   /** The offset that is read next; a word until the first answer. */

@@ -36,13 +36,34 @@ describe('vertebra consume', () => {
     ['earliest', '012'],
     ['latest', ''],
     ['1', '12'],
-    ['99', ''],
+    ['3', ''],
     ['1h', '012'],
     ['2099-01-01', ''],
   ])('begins where --from says: %s', async (from, offsets) => {
     const url = await withRecords(['1', '2', '3']);
     const args = ['consume', 'orders', '--from', from, '--template', '{offset}'];
     expect(await command(url, args)).toEqual({ code: 0, out: offsets, err: '' });
+  });
+
+  it.each(['4', '20260131'])('does not begin above the end of all partitions: %s', async (from) => {
+    const url = await withRecords(['1', '2', '3']);
+    const { code, out, err } = await command(url, ['consume', 'orders', '--follow', '--from', from]);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain(`--from ${from} lies above the end of orders, which is 3`);
+  });
+
+  it('that follows tells that a topic was deleted and made again, however long the new one is', async () => {
+    const { url } = await startedBackbone();
+    await createTopic(url, 'orders', { partitions: 1 });
+    await produceLines(url, 'orders', ['"old"', '"older"'], '/id');
+    const line = commandLine({ env: { VERTEBRA_ENDPOINT: url } });
+    const running = line.run('consume', 'orders', '--follow', '--format', 'value');
+    await expect.poll(line.out).toBe('"old"\n"older"\n');
+    await fetch(`${url}/v1/topics/orders`, { method: 'DELETE' });
+    await createTopic(url, 'orders', { partitions: 1 });
+    await produceLines(url, 'orders', ['"new"', '"newer"', '"skipped were two"'], '/id');
+    expect(await running).toBe(3);
+    expect(line.out()).not.toContain('skipped');
   });
 
   it('ends after as many records as are wanted, of the partition that is wanted', async () => {
