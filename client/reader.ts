@@ -165,7 +165,7 @@ export class Reader<T = unknown> implements AsyncIterable<ReceivedMessage<T>> {
 
 const OPTIONS: readonly (keyof ReaderOptions)[] = [
   ...(['topic', 'partition', 'offset', 'follow', 'codec', 'maxRecords', 'maxBytes', 'minPollMs', 'maxPollMs'] as const),
-  ...(['longPollMs', 'onOutOfRange', 'onInvalid', 'signal'] as const),
+  ...(['topicId', 'longPollMs', 'onOutOfRange', 'onInvalid', 'signal'] as const),
 ];
 
 function check<T>(options: ReaderOptions<T>): void {
