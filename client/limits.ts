@@ -35,6 +35,8 @@ export const RECORD_OVERHEAD_BYTES = 512;
 export const CALL_OVERHEAD_BYTES = 1_536;
 /** From `send` to its answer, waiting and retries included. Kafka: `delivery.timeout.ms`. */
 export const DELIVERY_TIMEOUT_MS_DEFAULT = 120_000;
+/** Records of one batch came within this share of that time: the last one has nearly as much of it as the first. */
+export const BATCH_TIME_SHARE = 1 / 10;
 /** Repeats are known as such only while the backbone keeps the key: half of the shortest retention, and a margin. */
 export const DELIVERY_TIMEOUT_MS_MAX = RETENTION_MS_MIN / 4;
 /** Requests on their way at a time; each is for another partition. */
