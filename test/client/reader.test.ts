@@ -126,6 +126,19 @@ describe('a reader', () => {
       .toBe('topic_replaced');
   });
 
+  it('takes an offset with the incarnation of the topic that it belongs to', async () => {
+    const topic = await newTopic(range(0, 3));
+    const { id: topicId } = await client.admin().describeTopic(topic);
+    const read = async (of: string) => {
+      const offsets: number[] = [];
+      for await (const { offset } of client.reader({ topic, topicId: of, partition: 0, offset: 1 }))
+        offsets.push(offset);
+      return offsets;
+    };
+    expect(await read(topicId)).toEqual([1, 2]);
+    await expect(read(`${topicId.slice(0, -1)}-`)).rejects.toMatchObject({ code: 'topic_replaced' });
+  });
+
   it.each([
     [{ partition: -1 }, "'partition'"],
     [{ partition: 0.5 }, "'partition'"],
