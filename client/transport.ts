@@ -125,6 +125,7 @@ export class Transport {
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
+    url.search = url.search.replaceAll('+', '%20'); // in a signature a blank is %20, and a plus is a plus
     const plain = typeof body?.bytes === 'string' ? new TextEncoder().encode(body.bytes) : body?.bytes;
     const bytes = plain !== undefined && body?.gzip ? await gzipped(plain) : plain;
     const unsigned = {
