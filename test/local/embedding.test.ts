@@ -27,6 +27,15 @@ describe('the embedded backbone', () => {
     expect((await fetch(`${other.url}/v1/topics/orders`)).status).toBe(404);
   });
 
+  it('leaves the environment as it was, however many start at once', async () => {
+    vi.stubEnv('POWERTOOLS_LOG_LEVEL', 'INFO');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const first = started();
+    await Promise.resolve();
+    await Promise.all([first, started()]);
+    expect(process.env.POWERTOOLS_LOG_LEVEL).toBe('INFO');
+  });
+
   it('lets retention pass at once, and works on in the time that is set ahead', async () => {
     const backbone = await started();
     await createTopic(backbone.url, 'orders', { partitions: 1, retentionMs: HOUR_MS });
