@@ -34,14 +34,19 @@ export type Signer = (request: Unsigned) => Promise<Record<string, string>>;
 export function openAuth(auth: Auth | undefined, endpoint: URL, now: () => number = Date.now): Signer {
   const chosen = auth ?? (isOnThisMachine(endpoint) ? 'none' : { iam: {} });
   if (chosen === 'none') return async ({ headers }) => ({ ...headers });
-  if ('apiKey' in chosen) return bearer(chosen.apiKey, endpoint);
-  if ('iam' in chosen) return sigV4(chosen.iam, endpoint, now);
+  const isObject = typeof chosen === 'object' && chosen !== null;
+  if (isObject && 'apiKey' in chosen) return bearer(chosen.apiKey, endpoint);
+  if (isObject && 'iam' in chosen) return sigV4(chosen.iam, endpoint, now);
   throw new InvalidOptions("'auth' must be 'none', { apiKey } or { iam }");
 }
 
 function bearer(apiKey: string | (() => string | Promise<string>), endpoint: URL): Signer {
   if (endpoint.protocol !== 'https:' && !isLoopback(endpoint.hostname)) {
     throw new InvalidOptions(`An API key would be readable on its way to ${endpoint.origin}; use https`);
+  }
+  // A variable of the environment that is not set should be noticed here, not by retries of each request.
+  if (typeof apiKey !== 'string' && typeof apiKey !== 'function') {
+    throw new InvalidOptions("'apiKey' must be a text, or a function that gives one");
   }
   return async ({ headers }) => {
     const key = typeof apiKey === 'string' ? apiKey : await apiKey();

@@ -39,6 +39,8 @@ describe('an API key', () => {
 
   it('does not travel in the clear, and is no text that a header cannot hold', async () => {
     expect(() => openAuth({ apiKey: 'k' }, new URL('http://example.com'))).toThrow(/https/);
+    expect(() => openAuth({ apiKey: undefined as never }, API)).toThrow("'apiKey' must be a text");
+    expect(() => openAuth('key' as never, API)).toThrow("'auth' must be");
     await expect(signed({ apiKey: 'a\r\nb' }, API)).rejects.toThrow(InvalidOptions);
     await expect(signed({ apiKey: '' }, API)).rejects.toThrow(InvalidOptions);
   });

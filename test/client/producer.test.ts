@@ -146,6 +146,8 @@ describe('send', () => {
   });
 
   it('refuses what is no list of messages', async () => {
+    const nameless = { topic: undefined as never, messages: [{ value: 1 }] };
+    expect(await thrownBy(open().send(nameless))).toMatchObject({ code: 'invalid_request', effect: 'none' });
     const none = { topic: 'whatever' } as never;
     expect(await thrownBy(open().send(none))).toBeInstanceOf(ValidationError);
     expect(await thrownBy(open().sendBatch({ topicMessages: [none] }))).toBeInstanceOf(ValidationError);
@@ -398,6 +400,7 @@ describe('an upload', () => {
       ...{ code: 'upload_invalid', effect: 'none', data: { reason: 'used' } },
     });
     expect(await thrownBy(producer.upload(topic, new Uint8Array()))).toBeInstanceOf(ValidationError);
+    expect(await thrownBy(producer.upload(topic, 'a text' as never))).toBeInstanceOf(ValidationError);
     expect(await thrownBy(producer.upload('not-there', text('a')))).toMatchObject({ code: 'topic_not_found' });
   });
 });
