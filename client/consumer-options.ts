@@ -4,6 +4,7 @@ import type { TopicPartition } from './consumer-errors.ts';
 import * as limits from './consumer-limits.ts';
 import { InvalidOptions } from './errors.ts';
 import { TIMER_MS_MAX } from './limits.ts';
+import { integer, known, name, oneOf } from './option-checks.ts';
 import { policyOf, type RetryPolicy } from './retry.ts';
 
 /**
@@ -108,15 +109,6 @@ export function settingsOf<T>(options: ConsumerOptions<T>, retry: RetryPolicy): 
 /** Options that stand for nothing when they are absent, and those that are looked at one by one. */
 const WITHOUT_DEFAULT = ['groupId', 'instanceId', 'onRevoked', 'handlerRetry', 'retry'];
 
-/**
- * A name that is not known is one that was misspelt, or another client's, as `autoCommit`: nothing would come of it.
- * @throws {InvalidOptions}
- */
-export function known(whose: string, options: object | undefined, names: readonly string[]): void {
-  const odd = Object.keys(options ?? {}).find((name) => !names.includes(name));
-  if (odd !== undefined) throw new InvalidOptions(`${whose} has no option '${odd}'`);
-}
-
 function check<T>(settings: Settings<T>): void {
   name('groupId', settings.groupId, /^(?!\.{1,2}$)[A-Za-z0-9._-]+$/, NAME_CHARS_MAX);
   if (settings.instanceId !== undefined) name('instanceId', settings.instanceId, /./, limits.INSTANCE_ID_CHARS_MAX);
@@ -143,22 +135,6 @@ function check<T>(settings: Settings<T>): void {
   oneOf('autoOffsetReset', settings.autoOffsetReset, ['earliest', 'latest', 'none']);
   oneOf('onOutOfRange', settings.onOutOfRange, ['stay', 'earliest', 'latest']);
   oneOf('onFailure', settings.onFailure, ['deadLetter', 'halt']);
-}
-
-/** @throws {InvalidOptions} */
-export function integer(option: string, value: unknown, min: number, max: number): void {
-  if (Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max) return;
-  throw new InvalidOptions(`'${option}' must be an integer of ${min} to ${max}, not ${String(value)}`);
-}
-
-function name(option: string, value: unknown, form: RegExp, charsMax: number): void {
-  if (typeof value === 'string' && form.test(value) && value.length <= charsMax) return;
-  throw new InvalidOptions(`'${option}' must be a name of 1 to ${charsMax} characters, not ${JSON.stringify(value)}`);
-}
-
-function oneOf(option: string, value: unknown, values: readonly string[]): void {
-  if (values.some((candidate) => candidate === value)) return;
-  throw new InvalidOptions(`'${option}' must be one of ${values.join(', ')}, not ${String(value)}`);
 }
 
 /** What is undefined is as if it were not there. */

@@ -29,6 +29,8 @@ export interface SessionOptions<T> {
   readonly pauses: PauseList;
   /** Where partitions are to go on once they are assigned, by `keyOf`: what `seek` was told before that. */
   readonly seeks: Map<string, number>;
+  /** Called when it is over, before that is told: then a new one may begin. */
+  readonly onEnd: () => void;
 }
 
 export interface StopOptions {
@@ -272,6 +274,7 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
     await this.#looping;
     if (this.#loop.mayBeMember && !isInstanceFenced(this.#error)) await this.#sayFarewell(leave);
     this.#settleJoin(this.#error ?? new Closed('consumer')); // of no effect once it has joined
+    this.#options.onEnd();
     emitter.emit('stop', { error: this.#error });
   }
 

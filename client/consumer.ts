@@ -4,12 +4,13 @@ import { type ConsumerEvent, Emitter, type Listener } from './consumer-events.ts
 import { RUN_OPTIONS, type RunOptions } from './consumer-handlers.ts';
 import { iterate } from './consumer-iterator.ts';
 import { STOP_TIMEOUT_MS_DEFAULT } from './consumer-limits.ts';
-import { type ConsumerOptions, known, type Settings, settingsOf } from './consumer-options.ts';
+import { type ConsumerOptions, type Settings, settingsOf } from './consumer-options.ts';
 import { keyOf } from './consumer-partition.ts';
 import { PauseList, type TopicPartitions } from './consumer-pauses.ts';
 import { ConsumerSession, type StopOptions } from './consumer-session.ts';
 import { Aborted, InvalidOptions } from './errors.ts';
 import type { ReceivedMessage } from './messages.ts';
+import { known } from './option-checks.ts';
 
 /**
  * A member of a consumer group. Records of a partition come in order, to one member at a time; partitions move as members
@@ -57,19 +58,17 @@ export class Consumer<T = unknown> implements AsyncIterable<ReceivedMessage<T>> 
     this.#check(options);
     const { signal } = options;
     if (signal?.aborted) throw new Aborted(signal);
-    const session = new ConsumerSession<T>({
-      ...{ connection: this.#connection, settings: this.#settings, topics: [...this.#topics], run: options },
-      ...{ emitter: this.#emitter, pauses: this.#pauses, seeks: this.#seeks },
-    });
-    this.#session = session;
     const onAbort = () => void this.stop({ timeoutMs: 0 });
     signal?.addEventListener('abort', onAbort, { once: true });
-    const forget = this.on('stop', () => {
+    const onEnd = () => {
       signal?.removeEventListener('abort', onAbort);
-      if (this.#session === session) this.#session = undefined;
-      forget();
+      this.#session = undefined;
+    };
+    this.#session = new ConsumerSession<T>({
+      ...{ connection: this.#connection, settings: this.#settings, topics: [...this.#topics], run: options },
+      ...{ emitter: this.#emitter, pauses: this.#pauses, seeks: this.#seeks, onEnd },
     });
-    await session.start();
+    await this.#session.start();
   }
 
   /**

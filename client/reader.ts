@@ -10,11 +10,11 @@ import { type Decoder, json } from './codec.ts';
 import type { Connection } from './connection.ts';
 import { type TopicPartition, TopicReplaced } from './consumer-errors.ts';
 import { MAX_POLL_MS_DEFAULT, MIN_POLL_MS_DEFAULT } from './consumer-limits.ts';
-import { integer, known } from './consumer-options.ts';
 import { InvalidOptions, type VertebraError } from './errors.ts';
 import { fetchedRecords, type WireRecord } from './fetched-records.ts';
 import { TIMER_MS_MAX } from './limits.ts';
 import { type FetchedRecord, messageOf, type ReceivedMessage } from './messages.ts';
+import { integer, known } from './option-checks.ts';
 import { Payloads } from './payload.ts';
 import { pathOf } from './transport.ts';
 

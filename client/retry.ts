@@ -6,6 +6,7 @@ import {
   RETRY_AFTER_MS_MAX,
   RETRY_WITHIN_MS_DEFAULT,
 } from './limits.ts';
+import { known } from './option-checks.ts';
 import { SURROUNDINGS, type Surroundings } from './surroundings.ts';
 
 /** How failed calls are repeated. */
@@ -28,6 +29,7 @@ export const RETRY_DEFAULT: RetryPolicy = {
  * @throws {InvalidOptions}
  */
 export function policyOf(given: Partial<RetryPolicy> = {}, otherwise: RetryPolicy = RETRY_DEFAULT): RetryPolicy {
+  known("'retry'", given, Object.keys(RETRY_DEFAULT));
   const policy = { ...otherwise, ...given };
   for (const name of ['withinMs', 'minBackoffMs', 'maxBackoffMs'] as const) {
     const value: unknown = policy[name];

@@ -36,6 +36,7 @@ describe('the options of a consumer', () => {
     [{ codec: {} as never }, "'codec'"],
     [{ onRevoked: 'log' as never }, "'onRevoked'"],
     [{ retry: { withinMs: -1 } }, "'retry.withinMs'"],
+    [{ retry: { retries: 5 } as never }, "no option 'retries'"],
     [{ retry: { maxBackoffMs: '5' as never } }, "'retry.maxBackoffMs'"],
     [{ handlerRetry: { maxBackoffMs: Number.NaN } }, "'handlerRetry.maxBackoffMs'"],
     [{ handlerRetry: { retries: 5 } as never }, "no option 'retries'"],
@@ -70,6 +71,21 @@ describe('a consumer', () => {
     await consumer.run({ eachMessage: () => {} });
     await expect(consumer.run({ eachMessage: () => {} })).rejects.toThrow('runs already');
     await expect(consumer.subscribe({ topic: 'other' })).rejects.toThrow('Subscribe before');
+  });
+
+  it('may run again as soon as it tells that it has stopped', async () => {
+    const { time, server, open } = openConsumerBench();
+    const consumer = open({ retry: { withinMs: 0 } });
+    const eachMessage = () => {};
+    let again: Promise<void> | undefined;
+    consumer.on('stop', ({ error }) => {
+      if (error) again = consumer.run({ eachMessage });
+    });
+    await consumer.run({ eachMessage });
+    server.fault = ({ act }) => (act === 'poll' && again === undefined ? 'refuse' : undefined);
+    await time.until(() => again !== undefined);
+    await again;
+    expect(consumer.memberId).toBeDefined();
   });
 
   it('is not harmed by listeners that throw, nor does it hear from those that went away', async () => {

@@ -211,6 +211,7 @@ describe('an endpoint', () => {
   it.each([
     [{ requestTimeoutMs: 0 }, 'requestTimeoutMs'],
     [{ clientId: 'a\nb' }, 'clientId'],
+    [{ brokers: ['localhost:9092'] }, "no option 'brokers'"],
     [{ retry: { withinMs: Number.NaN } }, 'retry.withinMs'],
   ])('with %j is refused', (options, name) => {
     expect(() => new Vertebra({ endpoint: server.url, ...options })).toThrow(name);
