@@ -1,6 +1,6 @@
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import { InvalidOptions } from './errors.ts';
-import { CREDENTIALS_REFRESH_MS } from './limits.ts';
+import { CREDENTIALS_LIFE_MS_MIN, CREDENTIALS_REFRESH_MS, CREDENTIALS_WAIT_MS } from './limits.ts';
 
 export interface AwsCredentials {
   readonly accessKeyId: string;
@@ -102,17 +102,29 @@ async function chainOr(given: (() => Promise<AwsCredentials>) | undefined): Prom
   return defaultProvider();
 }
 
-/** Asks once for all who wait, and again before what it has expires. */
+/**
+ * Asks once for all who wait, and again before what it has expires: while that has life left, a failure is no reason to
+ * do without. Who was asked and does not answer is asked again after a while.
+ */
 function cached(provide: () => Promise<AwsCredentials>, now: () => number): () => Promise<AwsCredentials> {
   let known: AwsCredentials | undefined;
   let asking: Promise<AwsCredentials> | undefined;
+  let askedAt = 0;
   return async () => {
     const lifeMs = (known?.expiration?.getTime() ?? Number.POSITIVE_INFINITY) - now();
     if (known !== undefined && lifeMs > CREDENTIALS_REFRESH_MS) return known;
-    asking ??= provide().finally(() => {
-      asking = undefined;
-    });
-    known = await asking;
+    if (asking === undefined || now() - askedAt >= CREDENTIALS_WAIT_MS) {
+      askedAt = now();
+      const asked = provide().finally(() => {
+        if (asking === asked) asking = undefined;
+      });
+      asking = asked;
+    }
+    try {
+      known = await asking;
+    } catch (error) {
+      if (known === undefined || lifeMs < CREDENTIALS_LIFE_MS_MIN) throw error;
+    }
     return known;
   };
 }

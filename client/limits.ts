@@ -16,6 +16,10 @@ export const MAX_BACKOFF_MS_DEFAULT = 10_000;
 export const RETRY_AFTER_MS_MAX = 60_000;
 /** Credentials with less life than this are fetched anew, so that none expires on the way. */
 export const CREDENTIALS_REFRESH_MS = 5 * 60_000;
+/** With less life than this they are not used, though there are no others: a request takes its time. */
+export const CREDENTIALS_LIFE_MS_MIN = 60_000;
+/** A provider that has not answered for so long is asked once more. */
+export const CREDENTIALS_WAIT_MS = 30_000;
 
 // ---- Producer
 /** How long a batch waits for more records before it is sent. */

@@ -87,6 +87,39 @@ describe('AWS credentials', () => {
     expect(await sign(request(API))).toHaveProperty('authorization');
   });
 
+  it('that live on are used while no new ones are to be had', async () => {
+    let [now, asked] = [AT, 0];
+    const sign = openAuth(
+      {
+        iam: {
+          credentials: async () => {
+            if (asked++ > 0) throw new Error('no network');
+            return { ...CREDENTIALS, expiration: new Date(AT + 3_600_000) };
+          },
+        },
+      },
+      API,
+      () => now,
+    );
+    await sign(request(API));
+    now += 57 * 60_000;
+    expect(await sign(request(API))).toHaveProperty('authorization');
+    expect(asked).toBe(2);
+    now += 150_000; // half a minute of life is left
+    await expect(sign(request(API))).rejects.toThrow('no network');
+  });
+
+  it('of a provider that does not answer are asked for once more after a while', async () => {
+    let [now, asked] = [AT, 0];
+    const never = new Promise<typeof CREDENTIALS>(() => {});
+    const credentials = () => (asked++ === 0 ? never : Promise.resolve(CREDENTIALS));
+    const sign = openAuth({ iam: { credentials } }, API, () => now);
+    void sign(request(API)); // its caller has a deadline
+    await new Promise((resolve) => setImmediate(resolve));
+    now += 30_000;
+    expect(await sign(request(API))).toHaveProperty('authorization');
+  });
+
   it('need a region that is in the host name, the options or the environment', async () => {
     const custom = new URL('https://events.example.com');
     delete process.env.AWS_REGION;
