@@ -228,6 +228,28 @@ describe('eachBatch', () => {
     expect(server.deadLetters).toMatchObject([{ offset: 23, attempts: 3 }]);
   });
 
+  it('resolves offsets, not their text: the next one to a text is far behind', async () => {
+    const { time, server, open } = openConsumerBench();
+    server.append('orders', 0, ...range(0, 10));
+    const refused: unknown[] = [];
+    const consumer = open<number>();
+    await consumer.run({
+      eachBatch: ({ batch, resolveOffset }) => {
+        for (const odd of [String(batch.firstOffset()), undefined]) {
+          try {
+            resolveOffset(odd as number);
+          } catch (error) {
+            refused.push((error as { code: string }).code);
+          }
+        }
+        resolveOffset(3);
+      },
+      eachBatchAutoResolve: false,
+    });
+    await time.until(() => server.committed('orders', 0) === 4);
+    expect(refused.slice(0, 2)).toEqual(['invalid_options', 'invalid_options']);
+  });
+
   it('without auto-resolve gets again what it did not resolve, and that is no failure', async () => {
     const { time, server, open } = openConsumerBench();
     server.append('orders', 0, ...range(0, 5));
