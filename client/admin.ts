@@ -16,8 +16,9 @@ import type {
 } from './admin-words.ts';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
-import { known } from './consumer-options.ts';
+
 import { InvalidOptions, VertebraError } from './errors.ts';
+import { known } from './option-checks.ts';
 import { retrying } from './retry.ts';
 import { type Call, pathOf } from './transport.ts';
 

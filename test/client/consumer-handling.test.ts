@@ -237,7 +237,7 @@ describe('eachBatch', () => {
       eachBatch: ({ batch, resolveOffset }) => {
         for (const odd of [String(batch.firstOffset()), undefined]) {
           try {
-            resolveOffset(odd as number);
+            resolveOffset(odd as never);
           } catch (error) {
             refused.push((error as { code: string }).code);
           }
