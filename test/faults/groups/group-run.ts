@@ -8,6 +8,7 @@ import { commitFromOutside, grow, regroup, reset } from './administrators.ts';
 import { massStart, spares } from './calm.ts';
 import { drain } from './drain.ts';
 import type { GroupEnvironment } from './environments.ts';
+import { forget } from './forget.ts';
 import type { GroupViolation } from './history.ts';
 import { type Habits, Member, type Memory } from './member.ts';
 import { watched } from './ports.ts';
@@ -56,6 +57,7 @@ export class GroupRun extends Run {
       await this.#pause();
     }
     await drain(this);
+    await forget(this);
   }
 
   /** A host tells what its operations met. In the end clocks are right: what they did when they were wrong is over. */
