@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 const OTHER_TIERS = [
   'test/deploy/**',
   'test/package/**',
-  'test/faults/{broken-protocols,groups/broken-groups,command,kill}.test.ts',
+  'test/faults/{broken-protocols,groups/broken-groups,groups/kill-groups,command,kill}.test.ts',
 ];
 
 /** Files that change what a whole process shares (clocks, output, listeners, dynalite's modules), or load a module anew. */

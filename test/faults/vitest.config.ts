@@ -5,5 +5,8 @@ import { COMMON } from '../../vitest.config.ts';
 /** The parts of `npm run test:faults` that are too long for `npm test`. */
 export default defineConfig({
   root: fileURLToPath(new URL('../..', import.meta.url)),
-  test: { ...COMMON, include: ['test/faults/{broken-protocols,groups/broken-groups,command,kill}.test.ts'] },
+  test: {
+    ...COMMON,
+    include: ['test/faults/{broken-protocols,groups/broken-groups,groups/kill-groups,command,kill}.test.ts'],
+  },
 });

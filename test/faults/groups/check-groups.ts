@@ -87,8 +87,9 @@ function freeFrom({ stays, groups, assignments, skewMs }: IndexedGroups, previou
   if (stay === undefined || stay.to <= by.from) return stay?.to ?? 0;
   const key = memberKeyOf(owner)!;
   let named = true;
-  // Where the plan in force had forgotten him when he took it, he knew at once.
-  let toldAt = previous.from;
+  // Where the plan in force had forgotten him when he took it, he knew at once. A take may land long after it was made.
+  const takenAt = Math.min(previous.from, previous.epoch);
+  let toldAt = takenAt;
   let inForce: AssignmentChange | undefined;
   for (const { at, groupId: of, after } of groups) {
     if (of !== groupId || after === undefined || at > by.from) continue;
@@ -98,7 +99,7 @@ function freeFrom({ stays, groups, assignments, skewMs }: IndexedGroups, previou
       sharesOf(inForce.after, key).some(
         (share) => share.topicId === topicId && share.partition === partition && share.epochFrom <= previous.epoch,
       );
-    if (named && !isNamed) toldAt = Math.max(at, previous.from);
+    if (named && !isNamed) toldAt = Math.max(at, takenAt);
     named = isNamed;
   }
   // A static one that joined again, and took by the plan before, while this one was made without him.
@@ -198,8 +199,8 @@ function checkRelease(index: IndexedGroups, tenure: Tenure): GroupViolation[] {
   const calls = index.callsOf.get(owner) ?? [];
   if (calls.some(({ begin, release }) => begin <= releasedAt && release.some(isThis))) return [];
   const isTold = calls.some(
-    ({ answer, end }) =>
-      answer !== undefined && 'assigned' in answer && (end ?? 0) <= releasedAt && answer.assigned.some(isThis),
+    ({ answer, lost, end }) =>
+      answer !== undefined && !lost && 'assigned' in answer && (end ?? 0) <= releasedAt && answer.assigned.some(isThis),
   );
   return isTold ? [{ kind: 'released by nobody', what: `${nameOf(tenure)} at ${releasedAt}` }] : [];
 }

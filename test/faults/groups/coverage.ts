@@ -41,4 +41,5 @@ export const GROUP_SITUATIONS = [
   'reset refused',
   'commit without epoch refused',
   'group deleted during a poll',
+  'group purged',
 ] as const;

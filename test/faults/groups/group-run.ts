@@ -8,6 +8,7 @@ import { commitFromOutside, grow, regroup, reset } from './administrators.ts';
 import { massStart, spares } from './calm.ts';
 import { drain } from './drain.ts';
 import type { GroupEnvironment } from './environments.ts';
+import { forget } from './forget.ts';
 import type { GroupViolation } from './history.ts';
 import { type Habits, Member, type Memory } from './member.ts';
 import { watched } from './ports.ts';
@@ -27,6 +28,8 @@ export class GroupRun extends Run {
   readonly seen: GroupRecorder;
   readonly faults: GroupViolation[] = [];
   members: Member[] = [];
+  /** How wrong a clock was: one that SDK and store set right by an answer that had waited for a frozen process, too. */
+  skewMs = 0;
   readonly #latest: boolean;
   #members = 0;
 
@@ -54,12 +57,17 @@ export class GroupRun extends Run {
       await this.#pause();
     }
     await drain(this);
+    await forget(this);
   }
 
   /** A host tells what its operations met. In the end clocks are right: what they did when they were wrong is over. */
   override startHost() {
     const host = this.world.isCalm ? this.world.start(0) : super.startHost();
-    watched(host, this.world.coverage);
+    const { coverage, scheduler } = this.world;
+    const noteSkew = (ms: number) => {
+      this.skewMs = Math.max(this.skewMs, ms);
+    };
+    watched(host, { coverage, now: () => scheduler.now, noteSkew });
     return host;
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { EmbeddedModel } from '../simulator/embedded-model.ts';
 import { GROUP_ENVIRONMENTS } from './environments.ts';
 import { runGroupSeed } from './run-group.ts';
 
@@ -16,4 +17,17 @@ describe('histories of groups keep what the backbone promises', () => {
       }
     },
   );
+});
+
+describe('a seed of a group', () => {
+  it('stands for one run, on the model and on the embedded engine, which is under the contract suites', async () => {
+    const embedded = await EmbeddedModel.open();
+    for (const seed of [4, 6, 9, 10]) {
+      const { trace, history } = await runGroupSeed(seed, { traced: true });
+      const there = await runGroupSeed(seed, { traced: true, dynamodb: embedded });
+      expect(trace.length).toBeGreaterThan(500);
+      expect(there.trace).toEqual(trace);
+      expect(there.history).toEqual(history);
+    }
+  });
 });

@@ -29,6 +29,12 @@ export function ulidFrom(random: () => number): string {
   return Array.from({ length: ULID_LENGTH }, () => ULID_LETTERS[Math.floor(random() * ULID_LETTERS.length)]).join('');
 }
 
+/** The service's time. */
+interface Clocked {
+  now(): number;
+  noteSkew(ms: number): void;
+}
+
 /** Replaces methods of one port of a host's groups; what is not named stays as it is. */
 export function replacePort<K extends keyof GroupPorts>(
   ports: GroupPorts,
@@ -47,9 +53,16 @@ export function replacePort<K extends keyof GroupPorts>(
   Object.assign(ports, { [port]: proxy });
 }
 
-/** Counts what a host's operations meet in their stores. */
-export function watched(host: Host, coverage: Coverage): void {
+/** Counts what a host's operations meet in their stores, and notes how wrong a clock they go by. */
+export function watched(host: Host, { coverage, ...world }: { readonly coverage: Coverage } & Clocked): void {
   const ports = portsOf(host);
+  const { clock } = ports;
+  const now = () => {
+    const time = clock.now();
+    world.noteSkew(Math.abs(time - world.now()));
+    return time;
+  };
+  Object.assign(ports, { clock: { now } });
   let known: KnownPlan | undefined;
   replacePort(ports, 'plans', (plans) => ({
     of: async (...asked) => {

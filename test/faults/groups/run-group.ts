@@ -43,7 +43,7 @@ export async function runGroupSeed(seed: number, options: GroupRunOptions = {}):
     if (!(error instanceof NoEnd)) throw error;
     violations.push({ kind: 'no end', what: error.message });
   }
-  const history = run.seen.history(environment.skewMs);
+  const history = run.seen.history(run.skewMs);
   for (const [situation, times] of situationsOf(history)) world.coverage.count(situation, times);
   const unexpected = run.violations.map(({ what }): GroupViolation => ({ kind: 'unexpected error', what }));
   violations.push(...run.faults, ...unexpected, ...checkGroups(history));

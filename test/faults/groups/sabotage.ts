@@ -72,7 +72,7 @@ export const GROUP_SABOTAGES: Readonly<Record<string, Sabotage>> = {
   },
   'a take of what is no longer as it was seen': {
     seedsMax: 100,
-    environment: like('groups, slow'),
+    environment: like('static members', { habits: like('groups, slow').habits, twins: 0.7, leaves: 0.1 }),
     break: wrong('positions', (positions) => ({
       take: async (position, _, owner, epoch) => {
         const seen = await positions.read(position);
@@ -93,7 +93,7 @@ export const GROUP_SABOTAGES: Readonly<Record<string, Sabotage>> = {
     break: wrong('members', () => ({ expire: async () => false })),
   },
   'epochs that begin anew with the group': {
-    seedsMax: 100,
+    seedsMax: 200,
     environment: like('groups made again', { skewMs: 0, late: 1 }),
     break: (host, world) => {
       const ports = portsOf(host);
