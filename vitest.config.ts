@@ -1,20 +1,50 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
+/** Tiers that need more than Node (an emulator, a packed install) or more time have their own commands. */
+const OTHER_TIERS = [
+  'test/deploy/**',
+  'test/package/**',
+  'test/faults/{broken-protocols,groups/broken-groups,groups/kill-groups,command,kill}.test.ts',
+];
+
+/** Files that change what a whole process shares (clocks, output, listeners, dynalite's modules), or load a module anew. */
+const ALONE = [
+  'test/faults/simulator/simulator.test.ts',
+  'test/functions/observability.test.ts',
+  'test/local/aws/dynamodb/*.test.ts',
+  'test/local/status-lines.test.ts',
+  'test/regression/many-requests.test.ts',
+];
+
+/** What all tiers have in common. */
+export const COMMON = {
+  testTimeout: 30_000,
+  hookTimeout: 30_000,
+  env: {
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+    AWS_EC2_METADATA_DISABLED: 'true',
+    POWERTOOLS_LOG_LEVEL: 'SILENT',
+    POWERTOOLS_METRICS_DISABLED: 'true',
+  },
+};
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    // Tiers that need more than Node (an emulator, a packed install) or more time have their own commands.
-    exclude: ['test/deploy/**', 'test/package/**', 'test/faults/{broken-protocols,command,kill}.test.ts'],
     // Many tests wait (for processes, for pauses between attempts): one worker less than there are cores leaves cores idle.
     maxWorkers: Math.max(3, availableParallelism()),
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
-    env: {
-      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
-      AWS_EC2_METADATA_DISABLED: 'true',
-      POWERTOOLS_LOG_LEVEL: 'SILENT',
-      POWERTOOLS_METRICS_DISABLED: 'true',
-    },
+    projects: [
+      {
+        // One process runs file after file: loading the SDK and the CDK for each took half of the time.
+        test: {
+          ...COMMON,
+          name: 'together',
+          isolate: false,
+          include: ['test/**/*.test.ts'],
+          exclude: [...OTHER_TIERS, ...ALONE],
+        },
+      },
+      { test: { ...COMMON, name: 'alone', include: ALONE } },
+    ],
   },
 });

@@ -21,7 +21,7 @@ export function retention(text: string): number {
 /** An integer from `least` on. */
 export function wholeNumber(least: number): (text: string) => number {
   return (text) => {
-    const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+    const number = /^(?:0|[1-9]\d{0,15})$/.test(text) ? Number(text) : Number.NaN;
     if (Number.isSafeInteger(number) && number >= least) return number;
     throw new InvalidArgumentError(`It must be a whole number, ${least} or more.`);
   };

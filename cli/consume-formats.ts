@@ -1,4 +1,5 @@
-import { type ConsumedRecord, jsonLine, textOf } from './record-text.ts';
+import { spanAt } from '../shared/wire/json-text.ts';
+import { type ConsumedRecord, isJson, jsonLine, onOneLine, textOf } from './record-text.ts';
 import { type Fields, parseTemplate } from './template.ts';
 import { type Output, plain } from './terminal.ts';
 
@@ -91,16 +92,11 @@ function headerText(value: string | Uint8Array | null): string {
   return value instanceof Uint8Array ? textOf(value) : (value ?? '');
 }
 
+/** In the text that it was sent in, so that no digit is lost; a string without its quotes and escapes. */
 function valueAt(value: Uint8Array | null, path: readonly string[]): string {
-  let found: unknown;
-  try {
-    found = JSON.parse(textOf(value));
-  } catch {
-    return '';
-  }
-  for (const step of path) {
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, step)) return '';
-    found = (found as Record<string, unknown>)[step];
-  }
-  return typeof found === 'string' ? found : found === undefined ? '' : JSON.stringify(found);
+  if (value === null || !isJson(value)) return '';
+  const span = spanAt(value, path);
+  if (span === undefined) return '';
+  const found = textOf(value.subarray(span.start, span.end));
+  return found.startsWith('"') ? (JSON.parse(found) as string) : onOneLine(found);
 }

@@ -1,6 +1,7 @@
 import { type Admin, bytes, type PartitionOffsets } from '../client/index.ts';
 import { FETCH_RECORDS_MAX } from '../shared/domain/limits.ts';
 import type { Context } from './context.ts';
+import { CommandFailure, EXIT } from './exit-codes.ts';
 import type { RecordSink } from './record-sink.ts';
 import { plain } from './terminal.ts';
 
@@ -30,9 +31,13 @@ export async function consumeInGroup(context: Context, wanted: GroupWanted, sink
   });
   await consumer.subscribe({ topics: [topic] });
   consumer.on('topic.error', ({ error }) => context.tell(plain(error.message)));
-  consumer.on('offset.out_of_range', ({ partition, position, logStartOffset }) =>
-    context.tell(`${topic}-${partition} stands still: ${position} is gone, the log begins at ${logStartOffset}`),
-  );
+  let stuck: CommandFailure | undefined;
+  consumer.on('offset.out_of_range', ({ partition, position, logStartOffset }) => {
+    const what = `${topic}-${partition} stands still: ${position} is gone, the log begins at ${logStartOffset}`;
+    if (follow) context.tell(what);
+    else stuck ??= new CommandFailure(`${what}; "vertebra groups reset" says where to go on`, EXIT.conflict);
+    if (!follow) sink.end(); // what was there when it began will never be passed
+  });
   if (!follow) consumer.on('fetch', ({ records }) => void (records === 0 && endOncePassed(admin, wanted, there, sink)));
   const stopped = new Promise<Error | undefined>((resolve) => {
     consumer.on('stop', ({ error }) => resolve(error));
@@ -52,7 +57,7 @@ export async function consumeInGroup(context: Context, wanted: GroupWanted, sink
     },
   });
   const error = await stopped;
-  if (error !== undefined) throw error;
+  if (error ?? stuck) throw error ?? stuck;
 }
 
 /** What was processed is committed with each poll: one that brought nothing is the time to look. */

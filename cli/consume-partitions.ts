@@ -33,12 +33,14 @@ interface Stretch {
  */
 export async function consumePartitions(context: Context, wanted: PartitionsWanted, sink: RecordSink): Promise<void> {
   const { vertebra } = context;
+  const { topic } = wanted;
   try {
+    const { id: topicId } = await unlessAborted(vertebra.admin().describeTopic(topic), sink.ended);
     let bounds = await boundsOf(vertebra, wanted, sink);
     const next = await beginsOf(vertebra, wanted, bounds);
     for (let pauseMs = LOOK_MS_MIN; ; pauseMs = Math.min(2 * pauseMs, LOOK_MS_MAX)) {
-      const news = newsIn(bounds, next, wanted.topic);
-      await readAll(vertebra, wanted.topic, news, sink);
+      const news = newsIn(bounds, next, topic);
+      await readAll(vertebra, { topic, topicId }, news, sink);
       if (!wanted.follow || sink.ended.aborted) return;
       if (news.length > 0) pauseMs = LOOK_MS_MIN;
       for (const { partition, end } of news) next.set(partition, end);
@@ -67,10 +69,14 @@ async function beginsOf(
     const found = await vertebra.admin().fetchTopicOffsetsByTimestamp(topic, from.at);
     return new Map(found.map(({ partition, offset }) => [partition, offset]));
   }
+  const end = Math.max(...bounds.map(({ high }) => high));
+  if (typeof from === 'object' && from.offset > end) {
+    throw new CommandFailure(`--from ${from.offset} lies above the end of ${topic}, which is ${end}`, EXIT.usage);
+  }
   return new Map(bounds.map((bound) => [bound.partition, beginOf(bound, from)]));
 }
 
-/** An offset below the log's beginning means the beginning; one above its end, the end. */
+/** An offset below the log's beginning means the beginning; one above its end, while others go on there, the end. */
 function beginOf({ low, high }: PartitionOffsets, from: 'earliest' | 'latest' | { readonly offset: number }): number {
   if (typeof from === 'object') return Math.min(Math.max(low, from.offset), high);
   return from === 'latest' ? high : low;
@@ -85,21 +91,28 @@ function newsIn(bounds: readonly PartitionOffsets[], next: ReadonlyMap<number, n
   });
 }
 
-async function readAll(vertebra: Vertebra, topic: string, stretches: readonly Stretch[], sink: RecordSink) {
+/** One incarnation of a topic. */
+interface Incarnation {
+  readonly topic: string;
+  readonly topicId: string;
+}
+
+async function readAll(vertebra: Vertebra, of: Incarnation, stretches: readonly Stretch[], sink: RecordSink) {
   const waiting = [...stretches];
   const readNext = async (): Promise<void> => {
     for (let stretch = waiting.shift(); stretch && !sink.ended.aborted; stretch = waiting.shift()) {
-      await readStretch(vertebra, topic, stretch, sink);
+      await readStretch(vertebra, of, stretch, sink);
     }
   };
   await Promise.all(Array.from({ length: READ_TOGETHER }, readNext));
 }
 
-async function readStretch(vertebra: Vertebra, topic: string, stretch: Stretch, sink: RecordSink): Promise<void> {
+async function readStretch(vertebra: Vertebra, of: Incarnation, stretch: Stretch, sink: RecordSink): Promise<void> {
   const { partition, begin, end } = stretch;
   const reader = vertebra.reader({
-    ...{ topic, partition, offset: begin, signal: sink.ended },
+    ...{ ...of, partition, offset: begin, signal: sink.ended },
     ...{ codec: bytes(), maxRecords: Math.min(end - begin, FETCH_RECORDS_MAX), maxBytes: FETCH_BYTES_MAX },
+    onOutOfRange: 'earliest', // retention went on meanwhile
     // What is damaged is shown as such, in its place: it is written before this returns.
     onInvalid: (_, { value, ...record }) =>
       void sink.take({ ...record, value: null, ...(value.kind === 'unreadable' && { unreadable: value.code }) }),

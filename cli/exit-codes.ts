@@ -45,6 +45,7 @@ const BY_STATUS: Readonly<Record<number, ExitCode>> = {
 };
 const BY_CODE: Readonly<Record<string, ExitCode>> = {
   invalid_options: EXIT.usage,
+  topic_replaced: EXIT.notFound,
   connection_failed: EXIT.away,
   request_timeout: EXIT.away,
   delivery_timeout: EXIT.away,

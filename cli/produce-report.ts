@@ -11,6 +11,8 @@ export interface Stop {
   readonly skipped: number;
   /** The line at which it stopped. */
   readonly bad?: BadInput;
+  /** Why there may be more of the input than was read. */
+  readonly unreadable?: Error;
 }
 
 /** Tells what was delivered and what was not. @returns the exit code that says so */
@@ -19,17 +21,19 @@ export async function report(context: Context, delivery: Delivery, stop: Stop, t
   if (context.json) {
     const { line, error } = failure ?? {};
     const failed = error && { failure: { line, code: error.code, message: error.message } };
-    await context.print(JSON.stringify({ ...counts, skipped: stop.skipped, ...failed, ...badFacts(stop) }));
+    await context.print(JSON.stringify({ ...counts, skipped: stop.skipped, ...failed, ...stopFacts(stop) }));
   } else for (const sentence of sentences(delivery, stop, tookMs)) context.tell(sentence);
   if (failure) return exitCodeOf(failure.error) ?? EXIT.failed;
+  if (stop.unreadable) return EXIT.failed;
   return stop.bad ? EXIT.badInput : EXIT.done;
 }
 
-function badFacts({ bad }: Stop): object {
+function stopFacts({ bad, unreadable }: Stop): object {
+  if (unreadable) return { unreadable: unreadable.message };
   return bad ? { badInput: { line: bad.line, fault: bad.fault } } : {};
 }
 
-function sentences({ counts, failure }: Delivery, { skipped, bad }: Stop, tookMs: number): string[] {
+function sentences({ counts, failure }: Delivery, { skipped, bad, unreadable }: Stop, tookMs: number): string[] {
   const { delivered, failed, unknown } = counts;
   const rate = Math.round((delivered * 1_000) / Math.max(1, tookMs));
   const told = [
@@ -37,6 +41,7 @@ function sentences({ counts, failure }: Delivery, { skipped, bad }: Stop, tookMs
       `(${thousands(rate)} records/s)${skipped > 0 ? `, ${thousands(skipped)} ${skipped === 1 ? 'line' : 'lines'} skipped` : ''}`,
   ];
   if (bad) told.push(`vertebra: line ${bad.line}: ${plain(bad.fault)}; nothing from this line on was sent`);
+  if (unreadable) told.push(`vertebra: the input cannot be read to its end: ${plain(unreadable.message)}`);
   if (failure) told.push(`vertebra: line ${failure.line}: ${plain(failure.error.message)}`);
   if (failed > 0) told.push(`${thousands(failed)} records that were read are not stored`);
   if (unknown > 0) told.push(`of ${thousands(unknown)} records it is not known whether they are stored`);

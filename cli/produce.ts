@@ -60,6 +60,7 @@ async function produce(context: Context, options: ProduceOptions, topic: string)
   const readEntries = readerOf(options);
   await checkPlace(context, topic, options.partition); // before anything is read
   const { input, totalBytes } = await openInput(options.file, terminal);
+  input.on('error', () => {}); // told by whoever reads it, who may come later
   const producer = vertebra.producer({ codec: bytes() });
   const placed = options.partition !== undefined && { partition: options.partition };
   const delivery = new Delivery(
@@ -132,6 +133,7 @@ async function pump(
       if (delivery.failure !== undefined) break;
     }
   } catch (error) {
+    if (input.errored) return { skipped, unreadable: input.errored };
     if (!input.destroyed) throw error; // else it is the input that was cut
   }
   return { skipped };

@@ -43,18 +43,23 @@ function valueFields(value: Uint8Array | null): string {
   if (value === null) return '"value":null';
   const text = textOf(value);
   if (!isUtf8(value)) return `"value":"${text}","valueEncoding":"base64"`;
-  // Between JSON's tokens a line break is as good as a blank, and within a string it cannot be.
-  if (isJson(text)) return `"value":${text.replace(/[\r\n]/g, ' ')}`;
+  if (isJson(value)) return `"value":${onOneLine(text)}`;
   return `"value":${JSON.stringify(text)},"valueEncoding":"utf8"`;
 }
 
-function isJson(text: string): boolean {
+export function isJson(value: Uint8Array): boolean {
+  if (!isUtf8(value)) return false;
   try {
-    JSON.parse(text);
+    JSON.parse(textOf(value));
     return true;
   } catch {
     return false;
   }
+}
+
+/** JSON text without line breaks: between its tokens one is as good as a blank, and within a string it cannot be. */
+export function onOneLine(json: string): string {
+  return json.replace(/[\r\n]/g, ' ');
 }
 
 function headerValue(value: string | Uint8Array | null): unknown {

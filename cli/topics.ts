@@ -42,7 +42,10 @@ function addCreate(topics: Command, run: Runner): void {
     .option('--if-not-exists', 'exit code 0 when it exists');
   run<CreateOptions>(create, async ({ vertebra, json, print, tell }, options, topic) => {
     const { partitions: numPartitions, retention: retentionMs } = options;
-    const settings = { ...(numPartitions && { numPartitions }), ...(retentionMs && { retentionMs }) };
+    const settings = {
+      ...(numPartitions !== undefined && { numPartitions }),
+      ...(retentionMs !== undefined && { retentionMs }),
+    };
     const admin = vertebra.admin();
     const isNew = await admin.createTopics({ topics: [{ topic: topic!, ...settings }] });
     if (!isNew && !options.ifNotExists) throw new CommandFailure(`topic ${topic} exists already`, EXIT.conflict);

@@ -16,7 +16,9 @@ import type {
 } from './admin-words.ts';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
+
 import { InvalidOptions, VertebraError } from './errors.ts';
+import { known } from './option-checks.ts';
 import { retrying } from './retry.ts';
 import type { SubscriptionDescription, SubscriptionSettings, SubscriptionSummary } from './subscription-words.ts';
 import { type Call, pathOf } from './transport.ts';
@@ -46,7 +48,10 @@ export class Admin {
    * Makes topics. One that exists stays as it is, whatever its settings are.
    * @returns whether all of them are new
    */
-  async createTopics({ topics }: { topics: readonly NewTopic[] }): Promise<boolean> {
+  async createTopics(wanted: { topics: readonly NewTopic[] }): Promise<boolean> {
+    known("'createTopics'", wanted, ['topics']);
+    const topics = list('topics', wanted.topics);
+    for (const topic of topics) known('A new topic', topic, ['topic', 'numPartitions', 'retentionMs']);
     let allNew = true;
     for (const { topic, numPartitions, retentionMs } of topics) {
       if ((await this.#find(topic)) !== undefined) allNew = false;
@@ -75,7 +80,7 @@ export class Admin {
     topicPartitions: readonly { readonly topic: string; readonly count: number }[];
   }): Promise<TopicChange[]> {
     const changes: TopicChange[] = [];
-    for (const { topic, count } of topicPartitions) {
+    for (const { topic, count } of list('topicPartitions', topicPartitions)) {
       await this.describeTopic(topic); // a PUT would make one that does not exist
       changes.push(await this.#put(topic, { partitions: count }));
     }
@@ -89,7 +94,7 @@ export class Admin {
   }
 
   async deleteTopics({ topics }: { topics: readonly string[] }): Promise<void> {
-    for (const topic of topics) await this.#delete(pathOf('topics', topic), 'topic_not_found');
+    for (const topic of list('topics', topics)) await this.#delete(pathOf('topics', topic), 'topic_not_found');
   }
 
   /** Of all partitions, exactly. */
@@ -146,7 +151,7 @@ export class Admin {
     partitions: readonly { readonly partition: number; readonly offset: number }[];
   }): Promise<void> {
     const byOffset = new Map<number, number[]>();
-    for (const { partition, offset } of set.partitions) {
+    for (const { partition, offset } of list('partitions', set.partitions)) {
       byOffset.set(offset, [...(byOffset.get(offset) ?? []), partition]);
     }
     for (const [offset, partitions] of byOffset) {
@@ -170,7 +175,7 @@ export class Admin {
   }
 
   async deleteGroups(groupIds: readonly string[]): Promise<void> {
-    for (const groupId of groupIds) await this.#delete(pathOf('groups', groupId), 'group_not_found');
+    for (const groupId of list('groupIds', groupIds)) await this.#delete(pathOf('groups', groupId), 'group_not_found');
   }
 
   /** One page; go on with `nextToken`. */
@@ -296,4 +301,10 @@ function targetOf(to: OffsetTarget) {
 function rfc3339(at: number | Date): string {
   if (Number.isNaN(new Date(at).getTime())) throw new InvalidOptions(`${String(at)} is no time`);
   return new Date(at).toISOString();
+}
+
+/** A text would be taken letter by letter: topics whose names have one letter. @throws {InvalidOptions} */
+function list<T>(name: string, items: readonly T[]): readonly T[] {
+  if (Array.isArray(items)) return items;
+  throw new InvalidOptions(`'${name}' must be a list, not ${typeof items}`);
 }

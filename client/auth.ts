@@ -1,6 +1,6 @@
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import { InvalidOptions } from './errors.ts';
-import { CREDENTIALS_REFRESH_MS } from './limits.ts';
+import { CREDENTIALS_LIFE_MS_MIN, CREDENTIALS_REFRESH_MS, CREDENTIALS_WAIT_MS } from './limits.ts';
 
 export interface AwsCredentials {
   readonly accessKeyId: string;
@@ -34,14 +34,19 @@ export type Signer = (request: Unsigned) => Promise<Record<string, string>>;
 export function openAuth(auth: Auth | undefined, endpoint: URL, now: () => number = Date.now): Signer {
   const chosen = auth ?? (isOnThisMachine(endpoint) ? 'none' : { iam: {} });
   if (chosen === 'none') return async ({ headers }) => ({ ...headers });
-  if ('apiKey' in chosen) return bearer(chosen.apiKey, endpoint);
-  if ('iam' in chosen) return sigV4(chosen.iam, endpoint, now);
+  const isObject = typeof chosen === 'object' && chosen !== null;
+  if (isObject && 'apiKey' in chosen) return bearer(chosen.apiKey, endpoint);
+  if (isObject && 'iam' in chosen) return sigV4(chosen.iam, endpoint, now);
   throw new InvalidOptions("'auth' must be 'none', { apiKey } or { iam }");
 }
 
 function bearer(apiKey: string | (() => string | Promise<string>), endpoint: URL): Signer {
   if (endpoint.protocol !== 'https:' && !isLoopback(endpoint.hostname)) {
     throw new InvalidOptions(`An API key would be readable on its way to ${endpoint.origin}; use https`);
+  }
+  // A variable of the environment that is not set should be noticed here, not by retries of each request.
+  if (typeof apiKey !== 'string' && typeof apiKey !== 'function') {
+    throw new InvalidOptions("'apiKey' must be a text, or a function that gives one");
   }
   return async ({ headers }) => {
     const key = typeof apiKey === 'string' ? apiKey : await apiKey();
@@ -97,17 +102,29 @@ async function chainOr(given: (() => Promise<AwsCredentials>) | undefined): Prom
   return defaultProvider();
 }
 
-/** Asks once for all who wait, and again before what it has expires. */
+/**
+ * Asks once for all who wait, and again before what it has expires: while that has life left, a failure is no reason to
+ * do without. Who was asked and does not answer is asked again after a while.
+ */
 function cached(provide: () => Promise<AwsCredentials>, now: () => number): () => Promise<AwsCredentials> {
   let known: AwsCredentials | undefined;
   let asking: Promise<AwsCredentials> | undefined;
+  let askedAt = 0;
   return async () => {
     const lifeMs = (known?.expiration?.getTime() ?? Number.POSITIVE_INFINITY) - now();
     if (known !== undefined && lifeMs > CREDENTIALS_REFRESH_MS) return known;
-    asking ??= provide().finally(() => {
-      asking = undefined;
-    });
-    known = await asking;
+    if (asking === undefined || now() - askedAt >= CREDENTIALS_WAIT_MS) {
+      askedAt = now();
+      const asked = provide().finally(() => {
+        if (asking === asked) asking = undefined;
+      });
+      asking = asked;
+    }
+    try {
+      known = await asking;
+    } catch (error) {
+      if (known === undefined || lifeMs < CREDENTIALS_LIFE_MS_MIN) throw error;
+    }
     return known;
   };
 }

@@ -1,5 +1,4 @@
-import { InvalidOptions } from './errors.ts';
-import { RETRY_DEFAULT, type RetryPolicy, retrying } from './retry.ts';
+import { policyOf, type RetryPolicy, retrying } from './retry.ts';
 import { SURROUNDINGS, type Surroundings } from './surroundings.ts';
 import type { Answer, Call, Transport } from './transport.ts';
 
@@ -50,13 +49,4 @@ export class Connection {
         this.logger.warn(`${call.method} ${call.path} failed, it is tried again`, { error, pauseMs, attempts }),
     });
   }
-}
-
-/** @throws {InvalidOptions} */
-function policyOf(retry: Partial<RetryPolicy> = {}): RetryPolicy {
-  const policy = { ...RETRY_DEFAULT, ...retry };
-  for (const name of ['withinMs', 'minBackoffMs', 'maxBackoffMs'] as const) {
-    if (!(policy[name] >= 0)) throw new InvalidOptions(`'retry.${name}' must be 0 or more, not ${policy[name]}`);
-  }
-  return policy;
 }

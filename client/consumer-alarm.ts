@@ -1,4 +1,3 @@
-import { TIMER_MS_MAX } from './consumer-limits.ts';
 import { Aborted } from './errors.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -17,8 +16,7 @@ export class Alarm {
 
   async wait(ms: number): Promise<void> {
     try {
-      if (!this.#ring.signal.aborted && ms > 0)
-        await this.#surroundings.sleep(Math.min(ms, TIMER_MS_MAX), this.#ring.signal);
+      if (!this.#ring.signal.aborted && ms > 0) await this.#surroundings.sleep(ms, this.#ring.signal);
     } catch (error) {
       if (!(error instanceof Aborted)) throw error;
     } finally {

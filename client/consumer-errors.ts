@@ -37,8 +37,7 @@ export class PayloadInvalid extends VertebraError {
 export class HandlerFailed extends VertebraError {
   constructor(at: TopicPartitionOffset, attempts: number, why: string, cause: unknown) {
     const { topic, partition, offset } = at;
-    const said = cause instanceof Error ? cause.message : String(cause);
-    super('handler_failed', `Record ${offset} of ${nameOf(at)} failed ${why}: ${said}`, {
+    super('handler_failed', `Record ${offset} of ${nameOf(at)} failed ${why}: ${saidBy(cause)}`, {
       data: { topic, partition, offset, attempts },
       cause,
     });
@@ -80,6 +79,25 @@ export class PartitionNotHeld extends VertebraError {
 
 /** What a dead letter says of an error: its name and message, cut to what an item should hold. */
 export function described(error: unknown): { readonly name: string; readonly message: string } {
-  const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) };
-  return { name: name.slice(0, ERROR_NAME_CHARS_MAX), message: message.slice(0, ERROR_MESSAGE_CHARS_MAX) };
+  const name = error instanceof Error ? textOf(error.name) : '';
+  return { name: cut(name || 'Error', ERROR_NAME_CHARS_MAX), message: cut(saidBy(error), ERROR_MESSAGE_CHARS_MAX) };
+}
+
+/** The message of whatever was thrown. Handlers throw anything, and a name or message may be anything as well. */
+function saidBy(error: unknown): string {
+  return textOf(error instanceof Error ? error.message : error);
+}
+
+function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return typeof value; // it has no text, as an object without a prototype
+  }
+}
+
+/** Text that UTF-8 can stand for: halves of surrogate pairs become U+FFFD, those that the cut makes are left out. */
+function cut(text: string, charsMax: number): string {
+  const whole = /[\ud800-\udbff]/.test(text.charAt(charsMax - 1)) ? charsMax - 1 : charsMax;
+  return Buffer.from(text.slice(0, whole)).toString();
 }

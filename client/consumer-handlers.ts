@@ -1,5 +1,6 @@
 import type { TopicPartitionOffset } from './consumer-errors.ts';
 import type { HeldPartition } from './consumer-partition.ts';
+import { InvalidOptions } from './errors.ts';
 import type { ReceivedMessage } from './messages.ts';
 
 /** What every handler gets beside its messages. */
@@ -35,7 +36,7 @@ export interface Batch<T> {
 
 export interface EachBatchPayload<T> extends HandlerTools {
   readonly batch: Batch<T>;
-  /** Everything up to this message's offset is processed. */
+  /** Everything up to this message's offset is processed. @throws {InvalidOptions} for what is no offset, as '7' */
   resolveOffset(offset: number): void;
   /** Commits what is processed if `autoCommitIntervalMs` has passed since the last commit. */
   commitOffsetsIfNecessary(): Promise<void>;
@@ -57,6 +58,14 @@ export interface RunOptions<T> {
   /** Aborted: as `stop`, but handlers in hand are not waited for. */
   readonly signal?: AbortSignal;
 }
+
+export const RUN_OPTIONS: readonly (keyof RunOptions<unknown>)[] = [
+  'eachMessage',
+  'eachBatch',
+  'eachBatchAutoResolve',
+  'partitionsConsumedConcurrently',
+  'signal',
+];
 
 /** What handlers may ask of the consumer that calls them. */
 export interface HandlerHost {
@@ -101,6 +110,9 @@ export function handlerCallOf<T>(
       const own: Omit<EachBatchPayload<T>, keyof HandlerTools> = {
         batch: batchOf(held, messages),
         resolveOffset: (offset) => {
+          if (!Number.isSafeInteger(offset)) {
+            throw new InvalidOptions(`'offset' must be that of a message, not ${JSON.stringify(offset)}`);
+          }
           if (isCurrent() && offset + 1 > held.processed) held.resolve(Math.min(offset + 1, end));
         },
         commitOffsetsIfNecessary: () => host.commitIfDue(),

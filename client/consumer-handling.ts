@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Logger } from './connection.ts';
 import type { Burial } from './consumer-commits.ts';
 import { HandlerFailed, RecordUnreadable, type TopicPartitionOffset } from './consumer-errors.ts';
@@ -56,6 +57,7 @@ export class Handling<T> {
     } finally {
       host.changed(held);
     }
+    await setImmediate(); // handlers that wait for nothing leave no room for timers and sockets else
   }
 
   async #step(held: HeldPartition): Promise<void> {

@@ -39,8 +39,6 @@ export const ERROR_NAME_CHARS_MAX = 128;
 export const ERROR_MESSAGE_CHARS_MAX = 1_024;
 
 // ---- Stop and trouble
-/** What a timer can wait. Source: Node.js, `setTimeout`. */
-export const TIMER_MS_MAX = 2 ** 31 - 1;
 /** How long a stop waits for handlers that have records in hand. */
 export const STOP_TIMEOUT_MS_DEFAULT = 30_000;
 /** Time for the last commit and the leave, which come after that wait. */

@@ -96,6 +96,11 @@ export class GroupLoop {
     return this.#now() - this.#commitAt >= this.#options.settings.autoCommitIntervalMs;
   }
 
+  /** A commit of all that is processed is made by itself. */
+  noteCommit(): void {
+    this.#commitAt = this.#now();
+  }
+
   /** Something has changed: look at once what is due. */
   ring(): void {
     if (this.#call?.isHeld) this.#call.stop.abort();

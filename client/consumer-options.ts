@@ -3,7 +3,9 @@ import { type Decoder, json } from './codec.ts';
 import type { TopicPartition } from './consumer-errors.ts';
 import * as limits from './consumer-limits.ts';
 import { InvalidOptions } from './errors.ts';
-import type { RetryPolicy } from './retry.ts';
+import { TIMER_MS_MAX } from './limits.ts';
+import { integer, known, name, oneOf } from './option-checks.ts';
+import { policyOf, type RetryPolicy } from './retry.ts';
 
 /**
  * When offsets are committed. `afterProcessing`: at least once, a record may come again after a crash.
@@ -69,9 +71,10 @@ export type Settings<T> = Required<Omit<ConsumerOptions<T>, 'instanceId' | 'onRe
     readonly retry: RetryPolicy;
   };
 
-/** @throws {InvalidOptions} naming the option */
+/** @throws {InvalidOptions} naming the option that is unknown or cannot be meant */
 export function settingsOf<T>(options: ConsumerOptions<T>, retry: RetryPolicy): Settings<T> {
-  const settings: Settings<T> = {
+  if (typeof options !== 'object' || options === null) throw new InvalidOptions('A consumer has options');
+  const byDefault: Omit<Settings<T>, 'groupId' | 'handlerRetry' | 'retry'> = {
     codec: json<T>(),
     sessionTimeoutMs: limits.SESSION_TIMEOUT_MS_DEFAULT,
     maxRecords: limits.MAX_RECORDS_DEFAULT,
@@ -86,22 +89,36 @@ export function settingsOf<T>(options: ConsumerOptions<T>, retry: RetryPolicy): 
     processingTimeoutMs: limits.PROCESSING_TIMEOUT_MS_DEFAULT,
     onFailure: 'deadLetter',
     haltAfterDeadLetters: limits.HALT_AFTER_DEAD_LETTERS_DEFAULT,
-    ...defined(options),
+  };
+  known('A consumer', options, [...Object.keys(byDefault), ...WITHOUT_DEFAULT]);
+  known("'handlerRetry'", options.handlerRetry, ['maxAttempts', 'minBackoffMs', 'maxBackoffMs']);
+  const settings: Settings<T> = {
+    ...{ ...byDefault, ...defined(options) },
     handlerRetry: {
       maxAttempts: limits.HANDLER_ATTEMPTS_DEFAULT,
       minBackoffMs: limits.HANDLER_MIN_BACKOFF_MS_DEFAULT,
       maxBackoffMs: limits.HANDLER_MAX_BACKOFF_MS_DEFAULT,
       ...defined(options.handlerRetry ?? {}),
     },
-    retry: { ...retry, withinMs: limits.RECONNECT_WITHIN_MS_DEFAULT, ...defined(options.retry ?? {}) },
+    retry: policyOf({ withinMs: limits.RECONNECT_WITHIN_MS_DEFAULT, ...defined(options.retry ?? {}) }, retry),
   };
   check(settings);
   return settings;
 }
 
+/** Options that stand for nothing when they are absent, and those that are looked at one by one. */
+const WITHOUT_DEFAULT = ['groupId', 'instanceId', 'onRevoked', 'handlerRetry', 'retry'];
+
 function check<T>(settings: Settings<T>): void {
   name('groupId', settings.groupId, /^(?!\.{1,2}$)[A-Za-z0-9._-]+$/, NAME_CHARS_MAX);
   if (settings.instanceId !== undefined) name('instanceId', settings.instanceId, /./, limits.INSTANCE_ID_CHARS_MAX);
+  // Each record would fail in it, and become a dead letter.
+  if (typeof settings.codec?.decode !== 'function') {
+    throw new InvalidOptions("'codec' must be a codec, such as json() or bytes()");
+  }
+  if (settings.onRevoked !== undefined && typeof settings.onRevoked !== 'function') {
+    throw new InvalidOptions("'onRevoked' must be a function");
+  }
   integer('sessionTimeoutMs', settings.sessionTimeoutMs, limits.SESSION_TIMEOUT_MS_MIN, limits.SESSION_TIMEOUT_MS_MAX);
   integer('maxRecords', settings.maxRecords, 1, FETCH_RECORDS_MAX);
   integer('maxBytes', settings.maxBytes, 1, FETCH_BYTES_MAX);
@@ -109,30 +126,15 @@ function check<T>(settings: Settings<T>): void {
   integer('minPollMs', settings.minPollMs, 1, settings.maxPollMs);
   integer('maxPollMs', settings.maxPollMs, settings.minPollMs, limits.SESSION_TIMEOUT_MS_MAX);
   integer('autoCommitIntervalMs', settings.autoCommitIntervalMs, 0, Number.MAX_SAFE_INTEGER);
-  integer('processingTimeoutMs', settings.processingTimeoutMs, 1, limits.TIMER_MS_MAX);
+  integer('processingTimeoutMs', settings.processingTimeoutMs, 1, TIMER_MS_MAX);
   integer('haltAfterDeadLetters', settings.haltAfterDeadLetters, 0, Number.MAX_SAFE_INTEGER);
   integer('handlerRetry.maxAttempts', settings.handlerRetry.maxAttempts, 1, Number.MAX_SAFE_INTEGER);
+  integer('handlerRetry.maxBackoffMs', settings.handlerRetry.maxBackoffMs, 0, Number.MAX_SAFE_INTEGER);
   integer('handlerRetry.minBackoffMs', settings.handlerRetry.minBackoffMs, 0, settings.handlerRetry.maxBackoffMs);
   oneOf('commit', settings.commit, ['afterProcessing', 'beforeProcessing', 'manual']);
   oneOf('autoOffsetReset', settings.autoOffsetReset, ['earliest', 'latest', 'none']);
   oneOf('onOutOfRange', settings.onOutOfRange, ['stay', 'earliest', 'latest']);
   oneOf('onFailure', settings.onFailure, ['deadLetter', 'halt']);
-}
-
-/** @throws {InvalidOptions} */
-export function integer(option: string, value: unknown, min: number, max: number): void {
-  if (Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max) return;
-  throw new InvalidOptions(`'${option}' must be an integer of ${min} to ${max}, not ${String(value)}`);
-}
-
-function name(option: string, value: unknown, form: RegExp, charsMax: number): void {
-  if (typeof value === 'string' && form.test(value) && value.length <= charsMax) return;
-  throw new InvalidOptions(`'${option}' must be a name of 1 to ${charsMax} characters, not ${JSON.stringify(value)}`);
-}
-
-function oneOf(option: string, value: unknown, values: readonly string[]): void {
-  if (values.some((candidate) => candidate === value)) return;
-  throw new InvalidOptions(`'${option}' must be one of ${values.join(', ')}, not ${String(value)}`);
 }
 
 /** What is undefined is as if it were not there. */

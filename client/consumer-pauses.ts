@@ -1,4 +1,5 @@
 import type { TopicPartition } from './consumer-errors.ts';
+import { InvalidOptions } from './errors.ts';
 
 export interface TopicPartitions {
   readonly topic: string;
@@ -10,7 +11,9 @@ export interface TopicPartitions {
 export class PauseList {
   readonly #topics = new Map<string, { all: boolean; readonly partitions: Set<number> }>();
 
+  /** @throws {InvalidOptions} before anything is paused */
   pause(places: readonly TopicPartitions[]): void {
+    check(places);
     for (const { topic, partitions } of places) {
       const paused = this.#topics.get(topic) ?? { all: false, partitions: new Set() };
       if (partitions === undefined) paused.all = true;
@@ -21,6 +24,7 @@ export class PauseList {
 
   /** A partition of a topic that is paused as a whole stays so until the topic is resumed. */
   resume(places: readonly TopicPartitions[]): void {
+    check(places);
     for (const { topic, partitions } of places) {
       if (partitions === undefined) this.#topics.delete(topic);
       else for (const partition of partitions) this.#topics.get(topic)?.partitions.delete(partition);
@@ -38,4 +42,12 @@ export class PauseList {
       return partitions.size > 0 ? [{ topic, partitions: [...partitions].sort((a, b) => a - b) }] : [];
     });
   }
+}
+
+/** A topic's name alone, as it is easily written, would pause nothing. */
+function check(places: readonly TopicPartitions[]): void {
+  const areMeant =
+    Array.isArray(places) &&
+    places.every(({ topic, partitions = [] }) => typeof topic === 'string' && Array.isArray(partitions));
+  if (!areMeant) throw new InvalidOptions('Name what is paused or resumed as [{ topic, partitions? }]');
 }

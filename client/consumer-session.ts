@@ -15,10 +15,10 @@ import type { Settings } from './consumer-options.ts';
 import { type HeldPartition, keyOf } from './consumer-partition.ts';
 import type { PauseList } from './consumer-pauses.ts';
 import { Revocations } from './consumer-revocations.ts';
-import { within } from './consumer-wait.ts';
 import { Closed, VertebraError } from './errors.ts';
 import type { FetchedRecord } from './messages.ts';
 import { Payloads } from './payload.ts';
+import { LATE, within } from './surroundings.ts';
 
 export interface SessionOptions<T> {
   readonly connection: Connection;
@@ -29,6 +29,8 @@ export interface SessionOptions<T> {
   readonly pauses: PauseList;
   /** Where partitions are to go on once they are assigned, by `keyOf`: what `seek` was told before that. */
   readonly seeks: Map<string, number>;
+  /** Called when it is over, before that is told: then a new one may begin. */
+  readonly onEnd: () => void;
 }
 
 export interface StopOptions {
@@ -153,9 +155,9 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
   }
 
   crash(error: Error): void {
+    this.#options.connection.logger.error('The consumer cannot go on', { error });
     if (this.#stopping) return;
     this.#error = error;
-    this.#options.connection.logger.error('The consumer cannot go on', { error });
     this.#options.emitter.emit('crash', { error });
     // A failed record is no reason to interrupt what others have in hand.
     void this.stop({ timeoutMs: error instanceof HandlerFailed ? STOP_TIMEOUT_MS_DEFAULT : FAREWELL_MS, leave: true });
@@ -216,7 +218,10 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
   }
 
   async commitIfDue(): Promise<void> {
-    if (this.#loop.commitIsDue) await this.commit(this.uncommitted());
+    const offsets = this.uncommitted();
+    if (offsets.length === 0 || !this.#loop.commitIsDue) return;
+    this.#loop.noteCommit();
+    await this.commit(offsets);
   }
 
   commitBefore(held: HeldPartition, offset: number): Promise<boolean> {
@@ -259,7 +264,9 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
     await Promise.resolve(); // so that everybody sees that it is stopping
     this.#dispatcher.close();
     this.#loop.drain();
-    if (!(await within(timeoutMs, this.#dispatcher.settled(), connection.surroundings, this.#impatience.signal))) {
+    const { surroundings } = connection;
+    const settled = within(this.#dispatcher.settled(), timeoutMs, surroundings, this.#impatience.signal);
+    if ((await settled.catch(() => LATE)) === LATE) {
       for (const held of this.#dispatcher.running) held.lose('the consumer stops');
     }
     this.#impatience.abort();
@@ -267,13 +274,14 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
     await this.#looping;
     if (this.#loop.mayBeMember && !isInstanceFenced(this.#error)) await this.#sayFarewell(leave);
     this.#settleJoin(this.#error ?? new Closed('consumer')); // of no effect once it has joined
+    this.#options.onEnd();
     emitter.emit('stop', { error: this.#error });
   }
 
   async #sayFarewell(leave: boolean): Promise<void> {
     const { connection, settings } = this.#options;
     const { surroundings, logger } = connection;
-    if (leave) await within(FAREWELL_MS, this.#revocations.tell(this.held), surroundings);
+    if (leave) await within(this.#revocations.tell(this.held), FAREWELL_MS, surroundings);
     if (leave) for (const held of this.held) held.releasing = true;
     const commits = this.#membership.commits(settings.commit === 'manual' ? 'none' : 'all');
     try {

@@ -1,7 +1,7 @@
 import type { Connection } from './connection.ts';
 import type { TopicPartitionOffset } from './consumer-errors.ts';
 import { type ConsumerEvent, Emitter, type Listener } from './consumer-events.ts';
-import type { RunOptions } from './consumer-handlers.ts';
+import { RUN_OPTIONS, type RunOptions } from './consumer-handlers.ts';
 import { iterate } from './consumer-iterator.ts';
 import { STOP_TIMEOUT_MS_DEFAULT } from './consumer-limits.ts';
 import { type ConsumerOptions, type Settings, settingsOf } from './consumer-options.ts';
@@ -10,6 +10,7 @@ import { PauseList, type TopicPartitions } from './consumer-pauses.ts';
 import { ConsumerSession, type StopOptions } from './consumer-session.ts';
 import { Aborted, InvalidOptions } from './errors.ts';
 import type { ReceivedMessage } from './messages.ts';
+import { known } from './option-checks.ts';
 
 /**
  * A member of a consumer group. Records of a partition come in order, to one member at a time; partitions move as members
@@ -37,16 +38,12 @@ export class Consumer<T = unknown> implements AsyncIterable<ReceivedMessage<T>> 
   async connect(): Promise<void> {}
 
   /** Adds topics, before `run`. @throws {InvalidOptions} */
-  async subscribe({
-    topic,
-    topics = [],
-  }: {
-    readonly topic?: string;
-    readonly topics?: readonly string[];
-  }): Promise<void> {
+  async subscribe(subscription: { readonly topic?: string; readonly topics?: readonly string[] }): Promise<void> {
+    known("'subscribe'", subscription, ['topic', 'topics']);
+    const { topic, topics = [] } = subscription;
     if (this.#session) throw new InvalidOptions('Subscribe before the consumer runs; stop it first');
     const named = topic === undefined ? topics : [topic, ...topics];
-    if (named.length === 0) throw new InvalidOptions('Name at least one topic');
+    if (!Array.isArray(topics) || named.length === 0) throw new InvalidOptions('Name at least one topic');
     const odd = named.find((name) => typeof name !== 'string' || name === '');
     if (odd !== undefined) throw new InvalidOptions(`A topic is subscribed to by its name, not by ${String(odd)}`);
     for (const name of named) this.#topics.add(name);
@@ -61,19 +58,17 @@ export class Consumer<T = unknown> implements AsyncIterable<ReceivedMessage<T>> 
     this.#check(options);
     const { signal } = options;
     if (signal?.aborted) throw new Aborted(signal);
-    const session = new ConsumerSession<T>({
-      ...{ connection: this.#connection, settings: this.#settings, topics: [...this.#topics], run: options },
-      ...{ emitter: this.#emitter, pauses: this.#pauses, seeks: this.#seeks },
-    });
-    this.#session = session;
     const onAbort = () => void this.stop({ timeoutMs: 0 });
     signal?.addEventListener('abort', onAbort, { once: true });
-    const forget = this.on('stop', () => {
+    const onEnd = () => {
       signal?.removeEventListener('abort', onAbort);
-      if (this.#session === session) this.#session = undefined;
-      forget();
+      this.#session = undefined;
+    };
+    this.#session = new ConsumerSession<T>({
+      ...{ connection: this.#connection, settings: this.#settings, topics: [...this.#topics], run: options },
+      ...{ emitter: this.#emitter, pauses: this.#pauses, seeks: this.#seeks, onEnd },
     });
-    await session.start();
+    await this.#session.start();
   }
 
   /**
@@ -163,12 +158,15 @@ export class Consumer<T = unknown> implements AsyncIterable<ReceivedMessage<T>> 
     return this.messages();
   }
 
-  #check({ eachMessage, eachBatch, partitionsConsumedConcurrently: concurrency = 1 }: RunOptions<T>): void {
+  #check(options: RunOptions<T>): void {
+    known("'run'", options, RUN_OPTIONS);
+    const { eachMessage, eachBatch, partitionsConsumedConcurrently: concurrency = 1 } = options;
     if (this.#session) throw new InvalidOptions('The consumer runs already');
     if (this.#topics.size === 0) throw new InvalidOptions('Subscribe to a topic first');
     if ((eachMessage === undefined) === (eachBatch === undefined)) {
       throw new InvalidOptions("Give either 'eachMessage' or 'eachBatch'");
     }
+    if (typeof (eachMessage ?? eachBatch) !== 'function') throw new InvalidOptions('A handler must be a function');
     if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
       throw new InvalidOptions(`'partitionsConsumedConcurrently' must be an integer above 0, not ${concurrency}`);
     }

@@ -16,6 +16,10 @@ export const MAX_BACKOFF_MS_DEFAULT = 10_000;
 export const RETRY_AFTER_MS_MAX = 60_000;
 /** Credentials with less life than this are fetched anew, so that none expires on the way. */
 export const CREDENTIALS_REFRESH_MS = 5 * 60_000;
+/** With less life than this they are not used, though there are no others: a request takes its time. */
+export const CREDENTIALS_LIFE_MS_MIN = 60_000;
+/** A provider that has not answered for so long is asked once more. */
+export const CREDENTIALS_WAIT_MS = 30_000;
 
 // ---- Producer
 /** How long a batch waits for more records before it is sent. */
@@ -35,6 +39,8 @@ export const RECORD_OVERHEAD_BYTES = 512;
 export const CALL_OVERHEAD_BYTES = 1_536;
 /** From `send` to its answer, waiting and retries included. Kafka: `delivery.timeout.ms`. */
 export const DELIVERY_TIMEOUT_MS_DEFAULT = 120_000;
+/** Records of one batch came within this share of that time: the last one has nearly as much of it as the first. */
+export const BATCH_TIME_SHARE = 1 / 10;
 /** Repeats are known as such only while the backbone keeps the key: half of the shortest retention, and a margin. */
 export const DELIVERY_TIMEOUT_MS_MAX = RETENTION_MS_MIN / 4;
 /** Requests on their way at a time; each is for another partition. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Connection } from './connection.ts';
 import { PayloadInvalid, type TopicPartitionOffset } from './consumer-errors.ts';
 import { Aborted } from './errors.ts';
+import { eitherSignal, LATE, within } from './surroundings.ts';
 import { pathOf } from './transport.ts';
 
 /** Where an uploaded value is to be had. */
@@ -40,13 +41,16 @@ export class Payloads {
     link: UploadLink,
     { signal }: PayloadOptions = {},
   ): AsyncGenerator<Uint8Array, void, void> {
-    const body = await this.#open(place, link, signal);
-    const reader = body.getReader();
+    const enough = new AbortController();
+    const stop = eitherSignal(enough.signal, signal);
     const hash = createHash('sha256');
+    let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
     let size = 0;
     try {
+      const body = (await this.#open(place, link, stop.signal)).getReader();
+      reader = body;
       for (;;) {
-        const { done, value } = await attempt(link, () => reader.read(), signal);
+        const { done, value } = await this.#attempt(link, () => body.read(), stop.signal);
         if (done) break;
         size += value.length;
         if (size > link.size) throw new PayloadInvalid(`The payload is longer than its ${link.size} bytes`, link);
@@ -54,7 +58,9 @@ export class Payloads {
         yield value;
       }
     } finally {
-      await reader.cancel().catch(() => {}); // nobody reads on: whatever the connection says is of no interest
+      enough.abort('enough'); // nobody reads on
+      stop.forget();
+      await reader?.cancel().catch(() => {}); // whatever the connection says is of no interest
     }
     if (size !== link.size) {
       throw new PayloadInvalid(`The payload ended at ${size} of ${link.size} bytes`, link, { retryable: true });
@@ -75,7 +81,7 @@ export class Payloads {
   }
 
   /** The record may have been read long ago: an expired URL is replaced by a new one, once. */
-  async #open(place: TopicPartitionOffset, link: UploadLink, signal: AbortSignal | undefined) {
+  async #open(place: TopicPartitionOffset, link: UploadLink, signal: AbortSignal) {
     let response = await this.#get(link, link.url, signal);
     if (EXPIRED.includes(response.status)) {
       await response.body?.cancel();
@@ -88,11 +94,11 @@ export class Payloads {
     });
   }
 
-  #get(link: UploadLink, url: string, signal: AbortSignal | undefined): Promise<Response> {
-    return attempt(link, () => this.#connection.transport.fetch(url, signal ? { signal } : {}), signal);
+  #get(link: UploadLink, url: string, signal: AbortSignal): Promise<Response> {
+    return this.#attempt(link, () => this.#connection.transport.fetch(url, { signal }), signal);
   }
 
-  async #newUrl(place: TopicPartitionOffset, link: UploadLink, signal: AbortSignal | undefined): Promise<string> {
+  async #newUrl(place: TopicPartitionOffset, link: UploadLink, signal: AbortSignal): Promise<string> {
     const { topic, partition, offset } = place;
     const answer = await this.#connection.call({
       method: 'GET',
@@ -105,13 +111,16 @@ export class Payloads {
     if (url !== undefined && sha256 === link.sha256) return url;
     throw new PayloadInvalid('The record of this payload is no longer there', link);
   }
-}
 
-async function attempt<T>(link: UploadLink, act: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  try {
-    return await act();
-  } catch (cause) {
-    if (signal?.aborted) throw new Aborted(signal);
-    throw new PayloadInvalid('The payload could not be downloaded', link, { cause, retryable: true });
+  /** One step of a download: it may take as long as one attempt of any call. */
+  async #attempt<T>(link: UploadLink, act: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { transport, surroundings } = this.#connection;
+    const { timeoutMs } = transport;
+    const done = await within(act(), timeoutMs, surroundings, signal).catch((cause: unknown) => {
+      if (signal.aborted) throw new Aborted(signal);
+      throw new PayloadInvalid('The payload could not be downloaded', link, { cause, retryable: true });
+    });
+    if (done !== LATE) return done;
+    throw new PayloadInvalid(`Nothing of the payload came for ${timeoutMs} ms`, link, { retryable: true });
   }
 }

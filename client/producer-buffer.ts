@@ -79,15 +79,48 @@ export class Slots {
     this.#free = count;
   }
 
-  async hold<T>(act: () => Promise<T>): Promise<T> {
+  /** @returns `LATE`, without having acted, when no turn comes within `waitMs` @throws {Aborted} */
+  async hold<T>(
+    act: () => Promise<T>,
+    waitMs: number,
+    surroundings: Surroundings,
+    signal: AbortSignal,
+  ): Promise<T | typeof LATE> {
     if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else if ((await this.#turn(waitMs, surroundings, signal)) === LATE) return LATE;
     try {
       return await act();
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next();
+      this.#leave();
     }
+  }
+
+  async #turn(waitMs: number, surroundings: Surroundings, signal: AbortSignal): Promise<typeof LATE | undefined> {
+    let begin = () => {};
+    const turn = new Promise<undefined>((resolve) => {
+      begin = () => resolve(undefined);
+    });
+    this.#waiting.push(begin);
+    try {
+      const came = await within(turn, waitMs, surroundings, signal);
+      if (came === LATE) this.#goWithout(begin);
+      return came;
+    } catch (error) {
+      this.#goWithout(begin);
+      throw error;
+    }
+  }
+
+  /** Its turn may have come in the same moment: then the next one has it. */
+  #goWithout(begin: () => void): void {
+    const at = this.#waiting.indexOf(begin);
+    if (at < 0) this.#leave();
+    else this.#waiting.splice(at, 1);
+  }
+
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free++;
+    else next();
   }
 }

@@ -2,9 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
 import { Closed, type Delivery, DeliveryTimeout, type Effect, VertebraError } from './errors.ts';
+import { BATCH_TIME_SHARE } from './limits.ts';
 import { type BatchRequest, type BufferedRecord, batchRequest } from './producer-batch.ts';
 import type { Budget, Slots } from './producer-buffer.ts';
 import { retrying } from './retry.ts';
+import { LATE } from './surroundings.ts';
 
 /** What the lanes of one producer share. */
 export interface LanePorts {
@@ -98,7 +100,7 @@ export class PartitionLane<T> {
 
   /** The next records that fit into one batch and are of one kind; those that nobody waits for any more are dropped. */
   #take(): BufferedRecord<T>[] {
-    const { batchBytes, batchRecords } = this.#ports;
+    const { batchBytes, batchRecords, deliveryTimeoutMs } = this.#ports;
     const batch: BufferedRecord<T>[] = [];
     let bytes = 0;
     let seen = 0;
@@ -109,7 +111,9 @@ export class PartitionLane<T> {
         const isOther =
           batch[0] !== undefined && (batch[0].encoded.upload === undefined) !== (encoded.upload === undefined);
         const isFull = batch.length >= batchRecords || (batch.length > 0 && bytes + encoded.frameBytes > batchBytes);
-        if (isOther || isFull) break;
+        // Its time ends with the batch's, which is that of its first record: little of it is to be lost.
+        const isLater = batch[0] !== undefined && record.until - batch[0].until > deliveryTimeoutMs * BATCH_TIME_SHARE;
+        if (isOther || isFull || isLater) break;
         tally.take(index);
         batch.push(record);
         bytes += encoded.frameBytes;
@@ -154,13 +158,18 @@ export class PartitionLane<T> {
     return batchRequest(this.#topic, this.#partition, records);
   }
 
-  #send(request: BatchRequest, until: number): Promise<Delivery[]> {
-    const { connection, slots, cut } = this.#ports;
+  async #send(request: BatchRequest, until: number): Promise<Delivery[]> {
+    const { connection, slots, cut, deliveryTimeoutMs } = this.#ports;
     const { transport, surroundings } = connection;
-    return slots.hold(async () => {
-      const timeoutMs = Math.max(1, Math.min(until - surroundings.now(), transport.timeoutMs));
+    const leftMs = () => until - surroundings.now();
+    const act = async () => {
+      if (leftMs() <= 0) return LATE;
+      const timeoutMs = Math.min(leftMs(), transport.timeoutMs);
       return request.deliveries(await transport.call({ ...request.call, signal: cut, timeoutMs }));
-    });
+    };
+    const deliveries = await slots.hold(act, leftMs(), surroundings, cut);
+    if (deliveries !== LATE) return deliveries;
+    throw new DeliveryTimeout(deliveryTimeoutMs, 'none', new Error('other requests took all of the time'));
   }
 
   #release(records: readonly { readonly bytes: number }[]): void {

@@ -12,6 +12,7 @@ import {
   REQUESTS_IN_FLIGHT_DEFAULT,
   REQUESTS_IN_FLIGHT_MAX,
 } from './limits.ts';
+import { integer, known } from './option-checks.ts';
 import type { Partitioner } from './partitioner.ts';
 import type { ProducerOptions } from './producer-words.ts';
 
@@ -35,14 +36,12 @@ export function settingsOf<T>(options: ProducerOptions<T>): ProducerSettings<T> 
   if (partitioner !== undefined && typeof partitioner !== 'function') {
     throw new InvalidOptions("'partitioner' must be a function");
   }
-  for (const name of Object.keys(numbers)) {
-    if (!Object.hasOwn(RANGES, name)) throw new InvalidOptions(`A producer has no option '${name}'`);
-  }
+  known('A producer', numbers, Object.keys(RANGES));
   const number = (name: keyof typeof RANGES): number => {
     const [min, byDefault, max] = RANGES[name];
     const value = numbers[name] ?? byDefault;
-    if (Number.isInteger(value) && value >= min && value <= max) return value;
-    throw new InvalidOptions(`'${name}' must be an integer of ${min} to ${max}, not ${value}`);
+    integer(name, value, min, max);
+    return value;
   };
   if (number('lingerMs') >= number('deliveryTimeoutMs')) {
     throw new InvalidOptions("'lingerMs' must be below 'deliveryTimeoutMs'");

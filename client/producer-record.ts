@@ -78,8 +78,7 @@ function keyOf(key: string | Uint8Array | null | undefined): Uint8Array | null {
 }
 
 function headersOf(headers: MessageHeaders): Header[] {
-  const pairs = Array.isArray(headers) ? headers : pairsOf(headers);
-  return pairs.map((pair: unknown) => {
+  return pairsOf(headers).map((pair: unknown) => {
     if (!Array.isArray(pair) || pair.length !== 2) throw new ValidationError('headers must be pairs of name and value');
     const [name, value]: [string, HeaderValue] = [pair[0], pair[1]];
     encodeUtf8(name, 'header name');
@@ -87,13 +86,18 @@ function headersOf(headers: MessageHeaders): Header[] {
   });
 }
 
-function pairsOf(headers: object): [string, unknown][] {
+function pairsOf(headers: MessageHeaders): readonly unknown[] {
   if (typeof headers !== 'object' || headers === null)
     throw new ValidationError('headers must be an object or an array');
+  if (isIterable(headers)) return [...headers]; // a Map or Headers, too, in which an object's names would find nothing
   return Object.entries(headers).flatMap(([name, value]: [string, unknown]) => {
     if (value === undefined) return [];
     return Array.isArray(value) ? value.map((one): [string, unknown] => [name, one]) : [[name, value]];
   });
+}
+
+function isIterable(headers: object): headers is Iterable<unknown> {
+  return Symbol.iterator in headers;
 }
 
 function bytesOf(value: string | Uint8Array, what: string): Uint8Array {

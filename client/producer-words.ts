@@ -11,7 +11,7 @@ export type HeaderValue = string | Uint8Array | null;
  */
 export type MessageHeaders =
   | Readonly<Record<string, HeaderValue | readonly HeaderValue[] | undefined>>
-  | readonly (readonly [name: string, value: HeaderValue])[];
+  | Iterable<readonly [name: string, value: HeaderValue]>;
 
 /** What is to be sent. Bytes are not copied: leave them alone until `send` has answered. */
 export interface Message<T> {

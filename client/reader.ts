@@ -10,16 +10,19 @@ import { type Decoder, json } from './codec.ts';
 import type { Connection } from './connection.ts';
 import { type TopicPartition, TopicReplaced } from './consumer-errors.ts';
 import { MAX_POLL_MS_DEFAULT, MIN_POLL_MS_DEFAULT } from './consumer-limits.ts';
-import { integer } from './consumer-options.ts';
 import { InvalidOptions, type VertebraError } from './errors.ts';
 import { fetchedRecords, type WireRecord } from './fetched-records.ts';
+import { TIMER_MS_MAX } from './limits.ts';
 import { type FetchedRecord, messageOf, type ReceivedMessage } from './messages.ts';
+import { integer, known } from './option-checks.ts';
 import { Payloads } from './payload.ts';
 import { pathOf } from './transport.ts';
 
 export interface ReaderOptions<T = unknown> extends TopicPartition {
   /** Default: `earliest`. */
   readonly offset?: number | 'earliest' | 'latest';
+  /** The incarnation that `offset` belongs to: in another one the reader fails. Default: the one that it finds first. */
+  readonly topicId?: string;
   /** Waits for more at the end. Default: the reader ends there. */
   readonly follow?: boolean;
   /** Default: JSON. */
@@ -63,6 +66,7 @@ export class Reader<T = unknown> implements AsyncIterable<ReceivedMessage<T>> {
     this.#codec = options.codec ?? json<T>();
     this.#payloads = new Payloads(connection);
     this.#next = options.offset ?? 'earliest';
+    this.#topicId = options.topicId;
   }
 
   /** The offset that is read next; a word until the first answer. */
@@ -82,7 +86,8 @@ export class Reader<T = unknown> implements AsyncIterable<ReceivedMessage<T>> {
    * @throws {TopicReplaced} @throws {Aborted}
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<ReceivedMessage<T>, void, void> {
-    const { follow = false, minPollMs = MIN_POLL_MS_DEFAULT, maxPollMs = MAX_POLL_MS_DEFAULT, signal } = this.#options;
+    const { follow = false, minPollMs = MIN_POLL_MS_DEFAULT, signal } = this.#options;
+    const { maxPollMs = Math.max(MAX_POLL_MS_DEFAULT, minPollMs) } = this.#options;
     const { surroundings } = this.#connection;
     for (let pauseMs = 0; ; ) {
       const from = this.#next;
@@ -132,6 +137,7 @@ export class Reader<T = unknown> implements AsyncIterable<ReceivedMessage<T>> {
         method: 'GET',
         path: pathOf('topics', topic, 'partitions', partition, 'records'),
         query: { offset, maxRecords, maxBytes, waitMs },
+        ...(waitMs !== undefined && { timeoutMs: waitMs + this.#connection.transport.timeoutMs }),
         signal,
       })
       .catch((error: VertebraError) => this.#jumped(offset, error));
@@ -157,18 +163,27 @@ export class Reader<T = unknown> implements AsyncIterable<ReceivedMessage<T>> {
   }
 }
 
-function check({
-  topic,
-  partition,
-  offset = 0,
-  maxRecords = 1,
-  maxBytes = 1,
-  longPollMs = 0,
-}: Omit<ReaderOptions, 'codec'>): void {
+const OPTIONS: readonly (keyof ReaderOptions)[] = [
+  ...(['topic', 'partition', 'offset', 'follow', 'codec', 'maxRecords', 'maxBytes', 'minPollMs', 'maxPollMs'] as const),
+  ...(['topicId', 'longPollMs', 'onOutOfRange', 'onInvalid', 'signal'] as const),
+];
+
+function check<T>(options: ReaderOptions<T>): void {
+  const { topic, partition, offset = 0, maxRecords = 1, maxBytes = 1, longPollMs = 0 } = options;
+  const { minPollMs = MIN_POLL_MS_DEFAULT, maxPollMs = Math.max(MAX_POLL_MS_DEFAULT, minPollMs) } = options;
+  known('A reader', options, OPTIONS);
   if (typeof topic !== 'string' || topic === '') throw new InvalidOptions("'topic' must be a topic's name");
   integer('partition', partition, 0, Number.MAX_SAFE_INTEGER);
   if (offset !== 'earliest' && offset !== 'latest') integer('offset', offset, 0, Number.MAX_SAFE_INTEGER);
   integer('maxRecords', maxRecords, 1, FETCH_RECORDS_MAX);
   integer('maxBytes', maxBytes, 1, FETCH_BYTES_MAX);
   integer('longPollMs', longPollMs, 0, FETCH_WAIT_MS_MAX);
+  integer('minPollMs', minPollMs, 1, maxPollMs);
+  integer('maxPollMs', maxPollMs, minPollMs, TIMER_MS_MAX);
+  if (options.codec !== undefined && typeof options.codec?.decode !== 'function') {
+    throw new InvalidOptions("'codec' must be a codec, such as json() or bytes()");
+  }
+  if (options.onInvalid !== undefined && typeof options.onInvalid !== 'function') {
+    throw new InvalidOptions("'onInvalid' must be a function");
+  }
 }

@@ -1,11 +1,12 @@
 import { ApiError } from './api-error.ts';
-import { VertebraError } from './errors.ts';
+import { InvalidOptions, VertebraError } from './errors.ts';
 import {
   MAX_BACKOFF_MS_DEFAULT,
   MIN_BACKOFF_MS_DEFAULT,
   RETRY_AFTER_MS_MAX,
   RETRY_WITHIN_MS_DEFAULT,
 } from './limits.ts';
+import { known } from './option-checks.ts';
 import { SURROUNDINGS, type Surroundings } from './surroundings.ts';
 
 /** How failed calls are repeated. */
@@ -22,6 +23,21 @@ export const RETRY_DEFAULT: RetryPolicy = {
   minBackoffMs: MIN_BACKOFF_MS_DEFAULT,
   maxBackoffMs: MAX_BACKOFF_MS_DEFAULT,
 };
+
+/**
+ * A policy in which what is not given is as in another.
+ * @throws {InvalidOptions}
+ */
+export function policyOf(given: Partial<RetryPolicy> = {}, otherwise: RetryPolicy = RETRY_DEFAULT): RetryPolicy {
+  known("'retry'", given, Object.keys(RETRY_DEFAULT));
+  const policy = { ...otherwise, ...given };
+  for (const name of ['withinMs', 'minBackoffMs', 'maxBackoffMs'] as const) {
+    const value: unknown = policy[name];
+    if (typeof value === 'number' && value >= 0) continue;
+    throw new InvalidOptions(`'retry.${name}' must be 0 or more, not ${String(value)}`);
+  }
+  return policy;
+}
 
 export interface Retrying extends RetryPolicy {
   readonly signal?: AbortSignal | undefined;

@@ -43,11 +43,13 @@ const gzipped = promisify(gzip);
 
 /**
  * `/v1/topics/…`, each part percent-encoded.
- * @throws {VertebraError} `invalid_request` for a part that would lead to another path, such as `..`
+ * @throws {VertebraError} `invalid_request` for a part that would lead to another path, such as `..`, and for one that is
+ *   no name: `undefined` would be the name of a topic
  */
 export function pathOf(...parts: readonly (string | number)[]): string {
   for (const part of parts) {
-    if (!/^(?!\.{1,2}$)[^/]+$/.test(String(part))) {
+    const isOne = typeof part === 'string' ? /^(?!\.{1,2}$)[^/]+$/.test(part) : Number.isSafeInteger(part);
+    if (!isOne) {
       throw new VertebraError('invalid_request', `${JSON.stringify(part)} cannot be a name`);
     }
   }
@@ -125,6 +127,7 @@ export class Transport {
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
+    url.search = url.search.replaceAll('+', '%20'); // in a signature a blank is %20, and a plus is a plus
     const plain = typeof body?.bytes === 'string' ? new TextEncoder().encode(body.bytes) : body?.bytes;
     const bytes = plain !== undefined && body?.gzip ? await gzipped(plain) : plain;
     const unsigned = {

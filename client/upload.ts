@@ -31,7 +31,7 @@ export interface UploadOptions {
  * Uploads a payload of up to 5 GB straight to the bucket. A `Blob` is read twice and never held in memory as a whole:
  * `fs.openAsBlob(path)` gives one of a file. Repeated while it fails in a way that may pass.
  *
- * @throws {ValidationError} when it is empty or too large
+ * @throws {ValidationError} when it is empty, too large, or neither of the two
  * @throws {ApiError} @throws {ConnectionError} @throws {RequestTimeout} @throws {Aborted}
  */
 export async function upload(
@@ -40,6 +40,9 @@ export async function upload(
   payload: Uint8Array | Blob,
   { signal, timeoutMs = UPLOAD_TIMEOUT_MS_DEFAULT }: UploadOptions = {},
 ): Promise<Upload> {
+  if (!(payload instanceof Uint8Array || payload instanceof Blob)) {
+    throw new ValidationError('An upload must be a Uint8Array or a Blob');
+  }
   const size = payload instanceof Blob ? payload.size : payload.length;
   if (size < 1 || size > UPLOAD_BYTES_MAX) {
     throw new ValidationError(`An upload must have 1 to ${UPLOAD_BYTES_MAX} bytes, not ${size}`);

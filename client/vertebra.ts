@@ -7,6 +7,7 @@ import { Consumer } from './consumer.ts';
 import type { ConsumerOptions } from './consumer-options.ts';
 import { InvalidOptions } from './errors.ts';
 import { REQUEST_TIMEOUT_MS_DEFAULT } from './limits.ts';
+import { known } from './option-checks.ts';
 import { Producer } from './producer.ts';
 import type { ProducerOptions } from './producer-words.ts';
 import { Reader, type ReaderOptions } from './reader.ts';
@@ -30,6 +31,10 @@ export interface VertebraOptions {
   readonly surroundings?: Surroundings;
 }
 
+const OPTIONS: readonly (keyof VertebraOptions)[] = [
+  ...(['endpoint', 'auth', 'clientId', 'retry', 'logger', 'fetch', 'requestTimeoutMs', 'surroundings'] as const),
+];
+
 /** A backbone, as its users see it. Opens nothing by itself: there is nothing to be closed but what it makes. */
 export class Vertebra {
   /** What its producers, consumers and admins share. */
@@ -37,6 +42,7 @@ export class Vertebra {
 
   /** @throws {InvalidOptions} */
   constructor(options: VertebraOptions = {}) {
+    known('Vertebra', options, OPTIONS);
     const { retry, logger, surroundings } = options;
     this.connection = new Connection(openTransport(options), {
       ...(retry && { retry }),

@@ -1,5 +1,5 @@
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { PartitionNotFound } from '../shared/domain/errors.ts';
+import { BackboneError, PartitionNotFound } from '../shared/domain/errors.ts';
 import { readWakeEnv } from '../shared/env.ts';
 import { appendBatches } from '../shared/operations/append-batches.ts';
 import { createUpload } from '../shared/operations/create-upload.ts';
@@ -10,7 +10,7 @@ import { jsonAnswer } from '../shared/wire/http-answer.ts';
 import { type ApiRequest, topicOf } from '../shared/wire/http-request.ts';
 import { produceAnswer, rawProduceAnswer } from '../shared/wire/produce-answer.ts';
 import { encodeShares, shareOut, uploadsOf } from '../shared/wire/produce-batches.ts';
-import { parseProduceCall, parseRawProduceCall } from '../shared/wire/produce-call.ts';
+import { type ProduceCall, parseProduceCall, parseRawProduceCall } from '../shared/wire/produce-call.ts';
 import { parseUploadRequest } from '../shared/wire/upload-request.ts';
 import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
 import { awsBackbone, type Backbone } from './backbone.ts';
@@ -30,10 +30,28 @@ export const handler = apiHandler(() => {
   return produceRoutes({ ...backbone, doorbell: new Doorbell({ ...backbone, wakeQueue }) });
 });
 
+/**
+ * Refuses a request with every record that is at fault. Which partitions there are is not asked before some record is:
+ * it costs a read, and a good request finds out while it is appended.
+ */
+async function produceCallOf({ topics }: Backbone, request: ApiRequest): Promise<ProduceCall> {
+  try {
+    return parseProduceCall(request);
+  } catch (error) {
+    if (!namesRecords(error)) throw error;
+    const topic = await topics.fresh(topicOf(request)).catch(() => undefined); // what is wrong with the records is known
+    return parseProduceCall(request, topic?.partitions);
+  }
+}
+
+function namesRecords(error: unknown): boolean {
+  return error instanceof BackboneError && 'index' in error.data;
+}
+
 function produceRoutes(backbone: ProduceBackbone): ApiRoutes {
   return {
     'POST /v1/topics/{topic}/records': async (request: ApiRequest) => {
-      const { topic, records, json, idempotencyKey } = parseProduceCall(request);
+      const { topic, records, json, idempotencyKey } = await produceCallOf(backbone, request);
       const uploads = uploadsOf(records);
       const result = await appendBatches(backbone, {
         topic,

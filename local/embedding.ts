@@ -49,7 +49,7 @@ export async function startLocalBackbone(options: LocalBackboneOptions = {}): Pr
   const { port = 0, onFailure = tellStandardError } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new RangeError('port must be 0 to 65535');
   let aheadMs = 0;
-  const server = await withEnvironment(QUIET, async () => {
+  const server = await quietly(async () => {
     const { openBackboneServer } = await import('./backbone-server.ts');
     return openBackboneServer({
       port,
@@ -89,16 +89,22 @@ function tellStandardError(message: string, error: unknown): void {
   process.stderr.write(`vertebra: ${message}${details}\n`);
 }
 
-/** Runs `work` while the environment says so, then puts back what it said before. */
-async function withEnvironment<T>(settings: Readonly<Record<string, string>>, work: () => Promise<T>): Promise<T> {
-  const before = Object.keys(settings).map((name) => [name, process.env[name]] as const);
-  Object.assign(process.env, settings);
+/** How many work quietly now, and what the environment said before the first of them. */
+let quiet = 0;
+let before: readonly (readonly [name: string, value: string | undefined])[] = [];
+
+/** Runs `work` in the quiet environment; the last one that ends puts back what was there before the first began. */
+async function quietly<T>(work: () => Promise<T>): Promise<T> {
+  if (quiet++ === 0) before = Object.keys(QUIET).map((name) => [name, process.env[name]]);
+  Object.assign(process.env, QUIET);
   try {
     return await work();
   } finally {
-    for (const [name, value] of before) {
-      if (value === undefined) delete process.env[name];
-      else process.env[name] = value;
+    if (--quiet === 0) {
+      for (const [name, value] of before) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
     }
   }
 }

@@ -75,12 +75,9 @@ export async function start(options: Options, command: string): Promise<void> {
 }
 
 function refusalOf(error: unknown, { port, data }: Options, command: string): unknown {
-  const { code, name, message } = error as NodeJS.ErrnoException;
+  const { code, name } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE') return new Refusal(`port ${port} is in use: try "${command} --port 0"`);
   if (code === 'EACCES') return new Refusal(`port ${port} may not be used: try "${command} --port 0"`);
-  if (code === 'ERR_MODULE_NOT_FOUND' && data !== null) {
-    return new Refusal(`what keeps data on disk could not be installed here (${message}): use --memory`);
-  }
   return name === 'DataInUse' ? inUse(data!) : error;
 }
 

@@ -73,12 +73,12 @@ export function isSamePlan(a: Plan, b: Plan): boolean {
  * - `take`: it is free, or mine of an earlier tenure or session, or its owner had its time to release it.
  * - `wait`: its owner is to release it, and still has time.
  * - `stale`: another member's tenure is younger than mine: the plan is out of date, or clocks differ by more than their
- *   margin. Read the group strongly: with another version, judge by that plan; with the same one, ask again with
- *   `isCurrent`.
+ *   margin. Or it is another session's with my key: mine may have been replaced since it was read. Read group and member
+ *   strongly: with another version, judge by that plan; with the same one, ask again with `isCurrent`.
  *
  * @param position read strongly
- * @param me the session that stands in the member's item now: a former one would take from its successor
- * @param isCurrent the plan was found to be the group's after the position was read
+ * @param me the session that stood in the member's item: a former one would take from its successor
+ * @param isCurrent plan and session were found to be the last after the position was read
  */
 export function mayTake(
   position: Position | undefined,
@@ -94,7 +94,8 @@ export function mayTake(
   // An epoch of an earlier tenure is raised, though it is mine: nothing that I echo of it is believed.
   if (owner === me.memberId) return epoch >= share.epochFrom ? 'mine' : 'take';
   const ownerKey = memberKeyOf(owner);
-  if (ownerKey === me.key) return 'take';
+  // Mine of another session: a former one, or, where mine was replaced since it was read, the one that did.
+  if (ownerKey === me.key) return isCurrent ? 'take' : 'stale';
   if (epoch >= share.epochFrom && !isCurrent) return 'stale';
   const named = plan.members.find(({ key }) => key === ownerKey);
   if (named === undefined) return 'take';

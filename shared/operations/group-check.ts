@@ -32,8 +32,8 @@ export interface Checked {
 export const NEVER_DUE = Number.MAX_SAFE_INTEGER;
 /** Rounds of one call: each is a pause, or somebody else was faster. */
 const ROUNDS_MAX = 64;
-/** Assignments found where one was to be put: each was left by a checker that died. */
-const ADOPTIONS_MAX = 8;
+/** Assignments found where one was to be put: each was left by a checker that died, since the last that did not. */
+const PASSED_MAX = 64;
 
 /**
  * Sees to it that the group's assignment is looked at, when that is due: expires members, finds topics that changed, and
@@ -47,7 +47,6 @@ const ADOPTIONS_MAX = 8;
  */
 export async function checkGroup(ports: Ports, id: GroupId, patient = false): Promise<Checked | undefined> {
   const until = ports.clock.now() + JOIN_WAIT_MS;
-  let mayGather = patient;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const group = await ports.groups.read(id.name, true);
     if (group?.id !== id.id) return undefined;
@@ -59,8 +58,7 @@ export async function checkGroup(ports: Ports, id: GroupId, patient = false): Pr
     }
     const known = await ports.plans.of(ports, group);
     if (group.checkAt > now) return { group, known };
-    if (mayGather && gatheringMs(known, now) > 0) {
-      mayGather = false;
+    if (patient && now < until && gatheringMs(known, now) > 0) {
       await ports.sleep(gatheringMs(known, now));
       continue;
     }
@@ -103,7 +101,10 @@ async function assignAnew(ports: Ports, claimed: Group): Promise<Outcome> {
   };
 }
 
-/** An assignment that is found where this one was to be put counts, though its checker died: one goes on from it. */
+/**
+ * Puts the next version. One that is found in its place was put by a checker that never finished: it has never held, and
+ * never will, as this one has the claim now. It is passed, not taken over: whoever is to release by it was never told.
+ */
 async function putPlan(
   ports: Ports,
   claimed: Group,
@@ -113,21 +114,14 @@ async function putPlan(
 ): Promise<KnownPlan> {
   const group = { name: claimed.name, id: claimed.id };
   const candidates = eldest(live).map(({ key, sessionTimeoutMs, topics }) => ({ key, sessionTimeoutMs, topics }));
-  let known = before;
-  for (let adopted = 0; adopted < ADOPTIONS_MAX; adopted++) {
+  const current = before.at === 0 ? undefined : before.plan;
+  const planned = fitting(topics, before);
+  for (let passed = 0; passed <= PASSED_MAX; passed++) {
     const now = ports.clock.now();
-    const plan = assign(
-      fitting(topics, known),
-      candidates,
-      known.at === 0 ? undefined : known.plan,
-      tenureAfter(known.plan, now),
-    );
-    if (known.at > now - ASSIGNMENT_LIFE_MS / 2 && isSamePlan(plan, known.plan)) return known;
-    const version = known.version + 1;
+    const plan = assign(planned, candidates, current, tenureAfter(before.plan, now));
+    if (before.at > now - ASSIGNMENT_LIFE_MS / 2 && isSamePlan(plan, before.plan)) return before;
+    const version = before.version + 1 + passed;
     if (await ports.assignments.put(claimed, version, plan, now)) return { group, version, at: now, plan };
-    const found = await ports.assignments.read(claimed, version);
-    if (found === undefined) break;
-    known = { group, version, ...found };
   }
   throw new Unavailable(`The assignment of group '${claimed.name}' is being changed by others all the time`);
 }

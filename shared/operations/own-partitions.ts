@@ -5,7 +5,7 @@ import type { Reading, TopicError } from './group-requests.ts';
 import { byPartition, liveShares, type Standing } from './group-standing.ts';
 import type { Claims } from './member-claims.ts';
 import type { KnownPlan } from './plan-cache.ts';
-import { type Held, type LiveShare, takePositions } from './take-positions.ts';
+import { type Epochs, type Held, type LiveShare, takePositions } from './take-positions.ts';
 
 export interface Owned {
   /** By topic and partition. */
@@ -34,18 +34,18 @@ export async function ownPartitions(
     const current = await lookClosely(ports, group.name, member.memberId, member.key);
     return ports.plans.of(ports, current.group);
   };
-  const take = (by: KnownPlan, from: readonly LiveShare[], isCurrent: boolean) =>
-    takePositions(ports, { group, member, plan: by.plan, isCurrent, ...request }, claims.wanting(from));
+  const take = (by: KnownPlan, from: readonly LiveShare[], foundBefore: Epochs) =>
+    takePositions(ports, { group, member, plan: by.plan, foundBefore, ...request }, claims.wanting(from));
   if (claims.wanting(shares).length === 0) return owned(claims.held(shares), [], []);
 
   const current = isFresh ? known : await readAgain();
   const wanted = current === known ? shares : liveShares(current, member.key, topics);
-  const first = await take(current, wanted, false);
-  if (!first.isStale) return owned(claims.held(wanted), first.held, first.errors);
+  const first = await take(current, wanted, new Map());
+  if (first.stale.size === 0) return owned(claims.held(wanted), first.held, first.errors);
 
   const younger = await readAgain();
   const named = liveShares(younger, member.key, topics);
-  const second = await take(younger, named, younger.version === current.version);
+  const second = await take(younger, named, first.stale);
   // Taken by the older plan, and not named by the younger: nobody would ever hear of it again.
   const kept = new Set(named.map(({ topicId, partition }) => `${topicId}.${partition}`));
   const strays = first.held.filter(({ topic, partition }) => !kept.has(`${topic.id}.${partition}`));

@@ -43,7 +43,8 @@ async function poll(ports: GroupPorts, request: PollRequest, sink: GroupSink): P
   const { memberId } = session.member;
   const takes = { autoOffsetReset: request.autoOffsetReset, deadline: request.deadline };
   const commits = await commitPositions(ports, { group: session.group, memberId, known }, request, request.deadline);
-  const claims = new Claims(request, commits);
+  // No session begins with something that it owns: who joins, and tells of positions, tells of those of a session before.
+  const claims = new Claims(joined === undefined ? request : { ...request, positions: [] }, commits);
   let isFresh = joined !== undefined;
   let revokedAtFirst: number | undefined;
   for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {

@@ -1,27 +1,20 @@
-import type { Clock } from '../domain/clock.ts';
 import { InvalidRequest, OffsetOutOfRange, TopicNotFound, Unavailable } from '../domain/errors.ts';
-import { type GroupId, isExpiredMember, nextEpoch } from '../domain/group.ts';
+import { type GroupId, nextEpoch } from '../domain/group.ts';
 import { GroupActive, GroupNotFound } from '../domain/group-errors.ts';
 import { WALK_BUDGET_MS } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
-import type { Position, PositionId } from '../domain/position.ts';
 import { refuseSubscription } from '../domain/subscription-errors.ts';
 import type { Topic } from '../domain/topic.ts';
-import type { GroupStores } from './group-ports.ts';
+import { createPositions } from './create-positions.ts';
+import type { GroupPorts } from './group-ports.ts';
+import { liveMembers } from './live-members.ts';
 import { findBounds } from './partition-bounds.ts';
 import { findOffsets, type PartitionOffset } from './partitions.ts';
 import { storeFailed } from './store-failed.ts';
-import type { TopicCache } from './topic-cache.ts';
 import type { WalkPorts } from './walk.ts';
 
-export interface ResetPorts extends WalkPorts {
-  readonly groups: Pick<GroupStores['groups'], 'read'>;
-  readonly members: Pick<GroupStores['members'], 'all' | 'expire'>;
-  readonly groupTopics: Pick<GroupStores['groupTopics'], 'note'>;
-  readonly positions: Pick<GroupStores['positions'], 'read' | 'create' | 'change'>;
-  readonly topics: TopicCache;
-  readonly clock: Clock;
-}
+export type ResetPorts = WalkPorts &
+  Pick<GroupPorts, 'groups' | 'members' | 'groupTopics' | 'positions' | 'topics' | 'clock' | 'sleep' | 'random'>;
 
 export interface Reset {
   readonly group: string;
@@ -82,15 +75,10 @@ export async function resetTopic(
   return offsets;
 }
 
-/** A session that has ended is put out for good: of its heartbeat and this, one wins. @throws {GroupActive} */
-async function refuseWhileActive({ members, clock }: ResetPorts, group: GroupId): Promise<void> {
-  const now = clock.now();
-  const live = await actOnAll(
-    await members.all(group),
-    async (member) => !isExpiredMember(member, now) || !(await members.expire(group, member).catch(storeFailed)),
-  );
-  const count = live.filter((lives) => lives).length;
-  if (count > 0) throw new GroupActive(group.name, count);
+/** @throws {GroupActive | Throttled | Unavailable} */
+async function refuseWhileActive(ports: ResetPorts, group: GroupId): Promise<void> {
+  const { length } = await liveMembers(ports, group).catch(storeFailed);
+  if (length > 0) throw new GroupActive(group.name, length);
 }
 
 async function offsetsOf(
@@ -123,21 +111,25 @@ async function changeAll(
   topicId: string,
   offsets: readonly PartitionOffset[],
 ): Promise<void> {
-  let left = offsets.map(({ partition, offset }) => ({ id: { group, topicId, partition }, offset }));
+  let left = offsets;
   for (let tries = 0; left.length > 0; tries++) {
     if (tries === TRIES_MAX) throw new Unavailable('The positions are being changed by others all the time');
-    const seen = await actOnAll(left, async (one) => ({ ...one, seen: await ports.positions.read(one.id, true) }));
+    const idOf = ({ partition }: PartitionOffset) => ({ group, topicId, partition });
+    const seen = await actOnAll(left, (one) => ports.positions.read(idOf(one), true));
     await refuseWhileActive(ports, group);
-    const done = await actOnAll(seen, (one) => change(ports, one.id, one.seen, one.offset));
+    const now = ports.clock.now();
+    const missing = left.filter((_, i) => seen[i] === undefined);
+    const starts = missing.map((one) => ({ ...idOf(one), epoch: nextEpoch(0, now), committed: one.offset }));
+    const made = await createPositions(ports, group, starts);
+    const done = await actOnAll(left, async (one) => {
+      const position = seen[left.indexOf(one)];
+      if (position === undefined) return made[missing.indexOf(one)];
+      const to = { committed: one.offset, epoch: nextEpoch(position.epoch, now) };
+      return ports.positions.change(idOf(one), position, to);
+    });
     left = left.filter((_, i) => !done[i]);
     if (left.length > 0) await stillThere(ports, group);
   }
-}
-
-/** @returns false: it is no longer as it was seen, or the group is gone */
-function change(ports: ResetPorts, id: PositionId, seen: Position | undefined, committed: number): Promise<boolean> {
-  const to = { committed, epoch: nextEpoch(seen?.epoch ?? 0, ports.clock.now()) };
-  return seen === undefined ? ports.positions.create(id, to) : ports.positions.change(id, seen, to);
 }
 
 async function stillThere({ groups }: Pick<ResetPorts, 'groups'>, { name, id }: GroupId): Promise<void> {

@@ -24,19 +24,22 @@ export interface Taker {
   readonly group: GroupId;
   readonly member: Pick<Member, 'key' | 'memberId'>;
   readonly plan: Plan;
-  /** Nobody can know a younger plan: it was read strongly after a position that speaks of one. */
-  readonly isCurrent: boolean;
+  /** Epochs of positions that were found before plan and session were read strongly: of these nobody knows younger ones. */
+  readonly foundBefore: Epochs;
   readonly autoOffsetReset: Reading['autoOffsetReset'];
   /** Epoch ms. */
   readonly deadline: number;
 }
 
+/** Of positions, by topic id and partition. */
+export type Epochs = ReadonlyMap<string, number>;
+
 export interface Taken {
   readonly held: readonly Held[];
   /** What went wrong with single partitions: they are left for the next poll. */
   readonly errors: readonly TopicError[];
-  /** Some position knows of a younger plan than this one. */
-  readonly isStale: boolean;
+  /** What speaks of a younger plan, or session, than this one. */
+  readonly stale: Epochs;
 }
 
 /** Positions that one call looks at at most, where those before are still waited for. */
@@ -79,7 +82,7 @@ function inTurn(wanted: readonly Wanted[], now: number): readonly Wanted[] {
 class Taking implements Taken {
   readonly held: Held[] = [];
   readonly errors: TopicError[] = [];
-  isStale = false;
+  readonly stale = new Map<string, number>();
   readonly #ports: GroupPorts;
   readonly #taker: Taker;
   #noted: Promise<readonly GroupTopic[]> | undefined;
@@ -118,14 +121,15 @@ class Taking implements Taken {
 
   /** @returns what to create where there is nothing; 'again': somebody else was faster */
   async #take(share: Wanted): Promise<Start | 'again' | undefined> {
-    const { group, member, plan, isCurrent } = this.#taker;
+    const { group, member, plan, foundBefore } = this.#taker;
     const { topicId, of: topic, partition } = share;
     const { positions, proven, clock } = this.#ports;
     const id = { group, topicId, partition };
     const position = await positions.read(id);
     const now = clock.now();
-    const verdict = mayTake(position, share, member, plan, now, isCurrent);
-    if (verdict === 'stale') this.isStale = true;
+    const name = `${topicId}.${partition}`;
+    const verdict = mayTake(position, share, member, plan, now, position?.epoch === foundBefore.get(name));
+    if (verdict === 'stale') this.stale.set(name, position!.epoch);
     if (verdict === 'wait' || verdict === 'stale') return undefined;
     const epoch = nextEpoch(position?.epoch ?? 0, now, share.epochFrom);
     if (position === undefined) {

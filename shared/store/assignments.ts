@@ -36,7 +36,7 @@ export class Assignments {
   /**
    * Writes a version: ⌈KB⌉ write units.
    *
-   * @param at epoch ms @returns false when that version is there: read it, and adopt it @throws {WriteFailed}
+   * @param at epoch ms @returns false when that version is there: put the next one @throws {WriteFailed}
    */
   async put(group: GroupId, version: number, plan: Plan, at: number): Promise<boolean> {
     const bytes = encodePlan(plan);

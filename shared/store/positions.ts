@@ -71,10 +71,12 @@ export class Positions {
   async take(position: PositionId, seen: Position, owner: string, epoch: number): Promise<boolean> {
     const met = await this.#update(position, {
       UpdateExpression: 'SET #owner = :owner, #epoch = :next',
-      ConditionExpression: IS_EPOCH,
-      ExpressionAttributeNames: NAMES,
+      // Its owner may have committed since: whoever takes it goes on where that ended.
+      ConditionExpression: `${IS_EPOCH} AND #committed = :seen`,
+      ExpressionAttributeNames: { ...NAMES, '#committed': COMMITTED['#committed'] },
       ExpressionAttributeValues: {
         ':epoch': { N: String(seen.epoch) },
+        ':seen': { N: String(seen.committed) },
         ':next': { N: String(epoch) },
         ':owner': { S: owner },
         ...KNOWN_VERSION,

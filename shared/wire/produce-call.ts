@@ -16,8 +16,12 @@ export interface ProduceCall {
   readonly idempotencyKey: string | undefined;
 }
 
-/** Reads `POST …/records`, JSON or NDJSON. @throws {BackboneError} saying what is wrong with it, and where */
-export function parseProduceCall(request: ApiRequest): ProduceCall {
+/**
+ * Reads `POST …/records`, JSON or NDJSON.
+ * @param partitions how many the topic has, if that is known: records that name others are at fault as well
+ * @throws {BackboneError} saying what is wrong with it, and where
+ */
+export function parseProduceCall(request: ApiRequest, partitions?: number): ProduceCall {
   const topic = topicOf(request);
   const mediaType = mediaTypeOf(request, [JSON_TYPE, NDJSON_TYPE]);
   const { key } = parseQuery(request.rawQuery, ['key']);
@@ -25,7 +29,7 @@ export function parseProduceCall(request: ApiRequest): ProduceCall {
     throw new InvalidRequest(`'key' is for ${NDJSON_TYPE}; in JSON each record brings its own`, { parameter: 'key' });
   }
   const idempotencyKey = idempotencyKeyOf(request);
-  return { topic, idempotencyKey, ...parseProduceBody(request.readBody(), mediaType, key) };
+  return { topic, idempotencyKey, ...parseProduceBody(request.readBody(), mediaType, key, partitions) };
 }
 
 /** One stored batch for one partition. */

@@ -21,6 +21,7 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /**
  * Reads the body of `POST …/records`: decoded and inflated.
  * @param keyPointer JSON pointer to the key within each line of NDJSON
+ * @param partitions how many the topic has, if that is known: records that name others are at fault as well
  * @throws {InvalidRequest} naming every record at fault
  * @throws {RequestTooLarge} with `maxRecords`
  * @throws {RecordTooLarge} naming the first record that is
@@ -29,32 +30,34 @@ export function parseProduceBody(
   body: Uint8Array,
   mediaType: typeof JSON_TYPE | typeof NDJSON_TYPE,
   keyPointer?: string,
+  partitions = Number.POSITIVE_INFINITY,
 ): ProduceBody {
   if (!isUtf8(body)) throw new InvalidRequest('The body is not valid UTF-8');
   if (BYTE_ORDER_MARK.equals(body.subarray(0, BYTE_ORDER_MARK.length))) {
     throw new InvalidRequest('The body begins with a byte order mark; send UTF-8 without one');
   }
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  return mediaType === NDJSON_TYPE ? parseLines(bytes, keyPointer) : parseEnvelope(bytes);
+  return mediaType === NDJSON_TYPE ? parseLines(bytes, keyPointer) : parseEnvelope(bytes, partitions);
 }
 
-function parseEnvelope(body: Buffer): ProduceBody {
+function parseEnvelope(body: Buffer, partitions: number): ProduceBody {
   if (!body.includes('\\u')) {
     try {
-      return readEnvelope(body, 'latin1');
+      return readEnvelope(body, 'latin1', partitions);
     } catch (error) {
       if (!(error instanceof BackboneError)) throw error; // else refuse it below, in words that quote it well
     }
   }
-  return readEnvelope(body, 'utf8');
+  return readEnvelope(body, 'utf8', partitions);
 }
 
-function readEnvelope(body: Buffer, encoding: BodyEncoding): ProduceBody {
+function readEnvelope(body: Buffer, encoding: BodyEncoding, partitions: number): ProduceBody {
   const { sent, text } = scanRecords(body, encoding) ?? parseRecords(body, encoding);
   let json = true;
   const records = takeAll(sent.length, (index) => {
     const parsed = parseRecord(sent[index], text, index);
     json &&= parsed.json;
+    refuseUnknownPartition(parsed.record, partitions);
     return parsed.record;
   });
   return { records, json };
@@ -107,6 +110,11 @@ function takeAll(
   }
   if (faults.length > 0) refuseRecords(faults);
   return records;
+}
+
+function refuseUnknownPartition({ partition = 0 }: ProducedRecord, partitions: number): void {
+  if (partition < partitions) return;
+  throw new FieldFault('partition', `must be one of 0 to ${partitions - 1}, which the topic has, not ${partition}`);
 }
 
 function bytesOf(record: ProducedRecord): number {

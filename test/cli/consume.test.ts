@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { CONFIGURATION_CACHE_MS } from '../../shared/domain/limits.ts';
 import { createTopic, produceLines } from '../support/api-client.ts';
 import { command, commandLine, startedBackbone } from '../support/command-line.ts';
+import { openFaultyProxy, problem } from '../support/faulty-proxy.ts';
 
 /** A topic with records, and the URL of its backbone. */
 async function withRecords(lines: readonly string[], partitions = 1): Promise<string> {
@@ -35,13 +36,34 @@ describe('vertebra consume', () => {
     ['earliest', '012'],
     ['latest', ''],
     ['1', '12'],
-    ['99', ''],
+    ['3', ''],
     ['1h', '012'],
     ['2099-01-01', ''],
   ])('begins where --from says: %s', async (from, offsets) => {
     const url = await withRecords(['1', '2', '3']);
     const args = ['consume', 'orders', '--from', from, '--template', '{offset}'];
     expect(await command(url, args)).toEqual({ code: 0, out: offsets, err: '' });
+  });
+
+  it.each(['4', '20260131'])('does not begin above the end of all partitions: %s', async (from) => {
+    const url = await withRecords(['1', '2', '3']);
+    const { code, out, err } = await command(url, ['consume', 'orders', '--follow', '--from', from]);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain(`--from ${from} lies above the end of orders, which is 3`);
+  });
+
+  it('that follows tells that a topic was deleted and made again, however long the new one is', async () => {
+    const { url } = await startedBackbone();
+    await createTopic(url, 'orders', { partitions: 1 });
+    await produceLines(url, 'orders', ['"old"', '"older"'], '/id');
+    const line = commandLine({ env: { VERTEBRA_ENDPOINT: url } });
+    const running = line.run('consume', 'orders', '--follow', '--format', 'value');
+    await expect.poll(line.out).toBe('"old"\n"older"\n');
+    await fetch(`${url}/v1/topics/orders`, { method: 'DELETE' });
+    await createTopic(url, 'orders', { partitions: 1 });
+    await produceLines(url, 'orders', ['"new"', '"newer"', '"skipped were two"'], '/id');
+    expect(await running).toBe(3);
+    expect(line.out()).not.toContain('skipped');
   });
 
   it('ends after as many records as are wanted, of the partition that is wanted', async () => {
@@ -103,6 +125,15 @@ describe('vertebra consume', () => {
     const second = follow('--from', 'latest');
     await fetch(`${url}/v1/topics/orders`, { method: 'DELETE' });
     expect(await second.running).toBe(3);
+  });
+
+  it('goes on at the beginning when retention takes what it is about to read', async () => {
+    const proxy = await openFaultyProxy(await withRecords(['1', '2', '3']));
+    onTestFinished(() => proxy.close());
+    const gone = problem(416, 'offset_out_of_range', { logStartOffset: 1, highWatermark: 3 });
+    proxy.fault = ({ target }) => (target.includes('offset=0&') ? gone : undefined);
+    const args = ['consume', 'orders', '--format', 'value'];
+    expect(await command(proxy.url, args)).toMatchObject({ code: 0, out: '2\n3\n' });
   });
 
   it('ends with 3 when there is no such topic or partition', async () => {

@@ -53,6 +53,21 @@ describe('vertebra consume --group', () => {
     expect(ids).toEqual(Array.from({ length: 20 }, (_, i) => i));
   });
 
+  it('ends with 5 when retention was faster than the group, for nobody will pass what is gone', async () => {
+    const { url, advance } = await startedBackbone();
+    await createTopic(url, 'orders', { partitions: 1, retentionMs: 3_600_000 });
+    await produceLines(url, 'orders', ['{"id":0}', '{"id":1}'], '/id');
+    await command(url, ['consume', 'orders', '--group', 'billing', '--max', '1']);
+    await advance(2 * 3_600_000);
+    await produceLines(url, 'orders', ['{"id":2}'], '/id');
+    const { code, out, err } = await command(url, ['consume', 'orders', '--group', 'billing']);
+    expect([code, out]).toEqual([5, '']);
+    expect(err).toMatch(/^vertebra: orders-0 stands still: 1 is gone, the log begins at 2; "vertebra groups reset"/);
+    const reset = ['groups', 'reset', 'billing', 'orders', '--to', 'earliest'];
+    expect(await command(url, reset)).toMatchObject({ code: 0 });
+    expect(idsIn((await command(url, ['consume', 'orders', '--group', 'billing'])).out)).toEqual([2]);
+  });
+
   it('commits what was written, and leaves, on Ctrl-C', async () => {
     const url = await withRecords(5, 1);
     const line = commandLine({ env: { VERTEBRA_ENDPOINT: url } });

@@ -117,6 +117,20 @@ describe('vertebra produce', () => {
     expect(await storedIn(url)).toEqual(['first', 'second']);
   });
 
+  it.each([
+    [[], 'err', /^1 record delivered .*\nvertebra: the input cannot be read to its end: EIO: i\/o error\n$/],
+    [['--json'], 'out', /^\{"delivered":1,.*"unreadable":"EIO: i\/o error"\}\n$/],
+  ] as const)('ends with 1 when its input cannot be read to its end: %j', async (more, output, told) => {
+    const url = await withTopic();
+    const line = commandLine({ env: { VERTEBRA_ENDPOINT: url } });
+    const running = line.run('produce', 'orders', ...more);
+    line.stdin.write('one\n');
+    await expect.poll(() => storedIn(url)).toEqual(['one']);
+    line.stdin.destroy(new Error('EIO: i/o error'));
+    expect(await running).toBe(1);
+    expect(line[output]()).toMatch(told);
+  });
+
   it('reads no faster than it can deliver', async () => {
     const waiting: ServerResponse[] = [];
     let refusing = false;

@@ -59,6 +59,13 @@ describe('vertebra topics', () => {
     });
   });
 
+  it('takes no retention for none that was given', async () => {
+    const { url } = await startedBackbone();
+    const refused = await command(url, ['topics', 'create', 'orders', '--retention', '0']);
+    expect(refused).toMatchObject({ code: 2, out: '', err: expect.stringContaining('retentionMs') });
+    expect(await command(url, ['topics', 'list', '--json'])).toMatchObject({ out: '[]\n' });
+  });
+
   it('ends with 3 when there is no such topic', async () => {
     const { url } = await startedBackbone();
     expect(await command(url, ['topics', 'describe', 'nothing'])).toEqual({

@@ -65,6 +65,19 @@ describe('topics', () => {
     expect(await code(admin.deleteTopics({ topics: ['..'] }))).toBe('invalid_request');
   });
 
+  it('are neither made nor deleted where names are missing, or a text stands for a list of them', async () => {
+    await admin.createTopics({ topics: [{ topic: 'undefined' }, { topic: 'x' }] });
+    expect(await code(admin.deleteTopics({ topics: [undefined as never] }))).toBe('invalid_request');
+    expect(await code(admin.deleteTopics({ topics: 'x' as never }))).toBe('invalid_options');
+    expect(await code(admin.deleteGroups('x' as never))).toBe('invalid_options');
+    expect(await code(admin.createTopics({ topics: [{ name: 'y' } as never] }))).toBe('invalid_options');
+    const kafkas = { topics: [{ topic: 'z' }], validateOnly: true };
+    expect(await code(admin.createTopics(kafkas as never))).toBe('invalid_options');
+    expect(await admin.listTopics()).toEqual(expect.arrayContaining(['undefined', 'x']));
+    expect(await admin.listTopics()).not.toContain('z');
+    await admin.deleteTopics({ topics: ['undefined', 'x'] });
+  });
+
   it('are all listed, whatever fits into one page', async () => {
     const pages = [{ topics: [{ name: 'a' }], nextToken: 't' }, { topics: [{ name: 'b' }] }];
     proxy.fault = (_, index) => ({ status: 200, body: JSON.stringify(pages[index - first]) });

@@ -39,6 +39,8 @@ describe('an API key', () => {
 
   it('does not travel in the clear, and is no text that a header cannot hold', async () => {
     expect(() => openAuth({ apiKey: 'k' }, new URL('http://example.com'))).toThrow(/https/);
+    expect(() => openAuth({ apiKey: undefined as never }, API)).toThrow("'apiKey' must be a text");
+    expect(() => openAuth('key' as never, API)).toThrow("'auth' must be");
     await expect(signed({ apiKey: 'a\r\nb' }, API)).rejects.toThrow(InvalidOptions);
     await expect(signed({ apiKey: '' }, API)).rejects.toThrow(InvalidOptions);
   });
@@ -82,6 +84,39 @@ describe('AWS credentials', () => {
     const credentials = async () => (asked++ === 0 ? Promise.reject(new Error('no network')) : CREDENTIALS);
     const sign = openAuth({ iam: { credentials } }, API);
     await expect(sign(request(API))).rejects.toThrow('no network');
+    expect(await sign(request(API))).toHaveProperty('authorization');
+  });
+
+  it('that live on are used while no new ones are to be had', async () => {
+    let [now, asked] = [AT, 0];
+    const sign = openAuth(
+      {
+        iam: {
+          credentials: async () => {
+            if (asked++ > 0) throw new Error('no network');
+            return { ...CREDENTIALS, expiration: new Date(AT + 3_600_000) };
+          },
+        },
+      },
+      API,
+      () => now,
+    );
+    await sign(request(API));
+    now += 57 * 60_000;
+    expect(await sign(request(API))).toHaveProperty('authorization');
+    expect(asked).toBe(2);
+    now += 150_000; // half a minute of life is left
+    await expect(sign(request(API))).rejects.toThrow('no network');
+  });
+
+  it('of a provider that does not answer are asked for once more after a while', async () => {
+    let [now, asked] = [AT, 0];
+    const never = new Promise<typeof CREDENTIALS>(() => {});
+    const credentials = () => (asked++ === 0 ? never : Promise.resolve(CREDENTIALS));
+    const sign = openAuth({ iam: { credentials } }, API, () => now);
+    void sign(request(API)); // its caller has a deadline
+    await new Promise((resolve) => setImmediate(resolve));
+    now += 30_000;
     expect(await sign(request(API))).toHaveProperty('authorization');
   });
 

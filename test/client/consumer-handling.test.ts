@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { withSchema } from '../../client/codec.ts';
+import { Vertebra } from '../../client/vertebra.ts';
 import { gate, openConsumerBench, recordEvents } from '../support/consumer-bench.ts';
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
@@ -227,6 +228,28 @@ describe('eachBatch', () => {
     expect(server.deadLetters).toMatchObject([{ offset: 23, attempts: 3 }]);
   });
 
+  it('resolves offsets, not their text: the next one to a text is far behind', async () => {
+    const { time, server, open } = openConsumerBench();
+    server.append('orders', 0, ...range(0, 10));
+    const refused: unknown[] = [];
+    const consumer = open<number>();
+    await consumer.run({
+      eachBatch: ({ batch, resolveOffset }) => {
+        for (const odd of [String(batch.firstOffset()), undefined]) {
+          try {
+            resolveOffset(odd as never);
+          } catch (error) {
+            refused.push((error as { code: string }).code);
+          }
+        }
+        resolveOffset(3);
+      },
+      eachBatchAutoResolve: false,
+    });
+    await time.until(() => server.committed('orders', 0) === 4);
+    expect(refused.slice(0, 2)).toEqual(['invalid_options', 'invalid_options']);
+  });
+
   it('without auto-resolve gets again what it did not resolve, and that is no failure', async () => {
     const { time, server, open } = openConsumerBench();
     server.append('orders', 0, ...range(0, 5));
@@ -426,5 +449,68 @@ describe('for await', () => {
     abort.abort();
     await time.until(() => server.of('leave').length === 1);
     expect(await next).toMatchObject({ done: true });
+  });
+});
+
+describe('a handler', () => {
+  it('that asks for a commit after each message gets one per interval', async () => {
+    const { time, server, open } = openConsumerBench();
+    server.append('orders', 0, ...range(0, 5));
+    const consumer = open<number>({ commit: 'manual', autoCommitIntervalMs: 5_000 });
+    let ended = false;
+    await consumer.run({
+      eachBatch: async ({ batch, resolveOffset, commitOffsetsIfNecessary }) => {
+        await time.sleep(6_000);
+        for (const { offset } of batch.messages) {
+          resolveOffset(offset);
+          await commitOffsetsIfNecessary();
+        }
+        ended = true;
+      },
+    });
+    await time.until(() => ended);
+    expect(server.of('commits').map(({ body }) => body.offsets)).toMatchObject([[{ offset: 1 }]]);
+  });
+
+  it('that waits for nothing leaves room for timers', async () => {
+    const { server } = openConsumerBench();
+    server.append('orders', 0, ...range(0, 400));
+    const client = new Vertebra({ endpoint: 'http://127.0.0.1:1', fetch: server.fetch });
+    const consumer = client.consumer({ groupId: 'billing' });
+    onTestFinished(() => consumer.stop({ timeoutMs: 0 }));
+    await consumer.subscribe({ topic: 'orders' });
+    let handled = 0;
+    let handledAtTimer = 0;
+    await consumer.run({
+      eachMessage: () => {
+        if (handled++ === 0) setTimeout(() => (handledAtTimer = handled), 1);
+        for (const until = performance.now() + 1; performance.now() < until; );
+      },
+    });
+    await expect.poll(() => handled, { timeout: 20_000 }).toBe(400);
+    expect(handledAtTimer).toBeLessThan(300);
+  });
+
+  it('that fails for good while the consumer stops is told of', async () => {
+    const { time, server, open } = openConsumerBench();
+    server.append('orders', 0, 0);
+    const errors: unknown[] = [];
+    const logger = { debug() {}, info() {}, warn() {}, error: (_: string, data?: object) => void errors.push(data) };
+    const { passed, open: fail } = gate();
+    const consumer = open<number>({ onFailure: 'halt', handlerRetry: { maxAttempts: 1 } }, { logger });
+    let begun = false;
+    await consumer.run({
+      eachMessage: async () => {
+        begun = true;
+        await passed;
+        throw new Error('too late');
+      },
+    });
+    await time.until(() => begun);
+    const stopped = consumer.stop();
+    fail();
+    await time.rest();
+    await stopped;
+    expect(errors).toMatchObject([{ error: { code: 'handler_failed' } }]);
   });
 });

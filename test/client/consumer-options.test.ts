@@ -33,6 +33,14 @@ describe('the options of a consumer', () => {
     [{ autoOffsetReset: 'nearest' as never }, "'autoOffsetReset'"],
     [{ onFailure: 'ignore' as never }, "'onFailure'"],
     [{ onOutOfRange: 'fail' as never }, "'onOutOfRange'"],
+    [{ codec: {} as never }, "'codec'"],
+    [{ onRevoked: 'log' as never }, "'onRevoked'"],
+    [{ retry: { withinMs: -1 } }, "'retry.withinMs'"],
+    [{ retry: { retries: 5 } as never }, "no option 'retries'"],
+    [{ retry: { maxBackoffMs: '5' as never } }, "'retry.maxBackoffMs'"],
+    [{ handlerRetry: { maxBackoffMs: Number.NaN } }, "'handlerRetry.maxBackoffMs'"],
+    [{ handlerRetry: { retries: 5 } as never }, "no option 'retries'"],
+    [{ sessionTimeout: 30_000 } as never, "no option 'sessionTimeout'"],
   ])('are refused when they are %j', (options, named) => {
     expect(() => settingsOf({ groupId: 'g', ...options }, RETRY_DEFAULT)).toThrow(named);
   });
@@ -49,6 +57,11 @@ describe('a consumer', () => {
     await expect(none.run({})).rejects.toThrow("either 'eachMessage' or 'eachBatch'");
     await expect(none.run({ eachMessage, eachBatch: () => {} })).rejects.toThrow('either');
     await expect(none.run({ eachMessage, partitionsConsumedConcurrently: 0 })).rejects.toThrow('Concurrently');
+    await expect(none.run({ eachMessage: 'log' as never })).rejects.toThrow('must be a function');
+    await expect(none.run({ eachMessage, autoCommit: false } as never)).rejects.toThrow("no option 'autoCommit'");
+    await expect(none.subscribe({ topic: 'orders', fromBeginning: false } as never)).rejects.toThrow('fromBeginning');
+    await expect(none.subscribe({ topics: 'orders' as never })).rejects.toThrow('at least one');
+    expect(() => none.pause(['orders'] as never)).toThrow('[{ topic, partitions? }]');
     await expect(none.commitOffsets([])).rejects.toThrow('does not run');
   });
 
@@ -58,6 +71,21 @@ describe('a consumer', () => {
     await consumer.run({ eachMessage: () => {} });
     await expect(consumer.run({ eachMessage: () => {} })).rejects.toThrow('runs already');
     await expect(consumer.subscribe({ topic: 'other' })).rejects.toThrow('Subscribe before');
+  });
+
+  it('may run again as soon as it tells that it has stopped', async () => {
+    const { time, server, open } = openConsumerBench();
+    const consumer = open({ retry: { withinMs: 0 } });
+    const eachMessage = () => {};
+    let again: Promise<void> | undefined;
+    consumer.on('stop', ({ error }) => {
+      if (error) again = consumer.run({ eachMessage });
+    });
+    await consumer.run({ eachMessage });
+    server.fault = ({ act }) => (act === 'poll' && again === undefined ? 'refuse' : undefined);
+    await time.until(() => again !== undefined);
+    await again;
+    expect(consumer.memberId).toBeDefined();
   });
 
   it('is not harmed by listeners that throw, nor does it hear from those that went away', async () => {

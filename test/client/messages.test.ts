@@ -115,7 +115,7 @@ const LINK = {
 function payloads(fetch: (url: string) => Response | Promise<Response>): Payloads {
   const endpoint = new URL('http://127.0.0.1:1');
   const transport = new Transport({
-    ...{ endpoint, sign: async ({ headers }) => ({ ...headers }), userAgent: 'test', timeoutMs: 1_000 },
+    ...{ endpoint, sign: async ({ headers }) => ({ ...headers }), userAgent: 'test', timeoutMs: 200 },
     fetch: async (url) => fetch(String(url)),
   });
   return new Payloads(new Connection(transport, { retry: { withinMs: 0 } }));
@@ -146,6 +146,8 @@ describe('an uploaded value', () => {
     ['longer', () => body(payload, payload), 'longer than'],
     ['another', () => body(payload.toReversed()), 'SHA-256'],
     ['refused', () => new Response('no', { status: 500 }), 'status 500'],
+    ['silent', () => new Promise<Response>(() => {}), 'Nothing of the payload came'],
+    ['stuck', () => new Response(new ReadableStream({ start: (it) => it.enqueue(payload.subarray(1)) })), 'Nothing of'],
     ['unreachable', () => Promise.reject(new TypeError('fetch failed')), 'could not be downloaded'],
   ])('that is %s is no payload', async (_, answer, why) => {
     const failure = expect(payloads(answer).bytes(at, LINK)).rejects;

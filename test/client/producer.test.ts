@@ -127,9 +127,12 @@ describe('send', () => {
       messages: [
         { value: 1, headers: pairs },
         { value: 2, headers: object },
+        { value: 3, headers: new Map([['trace', 'm']]) },
+        { value: 4, headers: new Headers({ traceparent: '00-1' }) },
       ],
     });
-    const [first, second] = await fetched(topic);
+    const [first, second, ...iterables] = await fetched(topic);
+    expect(iterables.map(({ headers }) => headers)).toEqual([[['trace', 'm']], [['traceparent', '00-1']]]);
     expect(first!.headers).toEqual([...pairs.slice(0, 6), ['raw', { base64: '/wA=' }]]);
     expect(second!.headers).toEqual([
       ['a', '1'],
@@ -143,6 +146,8 @@ describe('send', () => {
   });
 
   it('refuses what is no list of messages', async () => {
+    const nameless = { topic: undefined as never, messages: [{ value: 1 }] };
+    expect(await thrownBy(open().send(nameless))).toMatchObject({ code: 'invalid_request', effect: 'none' });
     const none = { topic: 'whatever' } as never;
     expect(await thrownBy(open().send(none))).toBeInstanceOf(ValidationError);
     expect(await thrownBy(open().sendBatch({ topicMessages: [none] }))).toBeInstanceOf(ValidationError);
@@ -179,6 +184,7 @@ describe('a message that cannot be sent', () => {
     ['half of a surrogate pair in a header value', { value: 1 as never, headers: [['x', '\ud800']] }],
     ['a key that is a number', { key: 7 as never, value: 1 as never }],
     ['a header that is a number', { value: 1 as never, headers: { a: 1 as never } }],
+    ['headers that are a set of names', { value: 1 as never, headers: new Set(['a']) as never }],
     ['headers that are a text', { value: 1 as never, headers: 'a' as never }],
     ['a fractional time', { value: 1 as never, timestamp: 1.5 }],
     ['a negative partition', { value: 1 as never, partition: -1 }],
@@ -394,6 +400,7 @@ describe('an upload', () => {
       ...{ code: 'upload_invalid', effect: 'none', data: { reason: 'used' } },
     });
     expect(await thrownBy(producer.upload(topic, new Uint8Array()))).toBeInstanceOf(ValidationError);
+    expect(await thrownBy(producer.upload(topic, 'a text' as never))).toBeInstanceOf(ValidationError);
     expect(await thrownBy(producer.upload('not-there', text('a')))).toMatchObject({ code: 'topic_not_found' });
   });
 });

@@ -102,6 +102,15 @@ describe('a reader', () => {
     expect(skipped).toEqual([1]);
   });
 
+  it('gives a held read the time to be held, and what a request takes besides', async () => {
+    const topic = await newTopic();
+    const hasty = new Vertebra({ endpoint: backbone.url, requestTimeoutMs: 500, retry: { withinMs: 0 } });
+    const reader = hasty.reader<number>({ topic, partition: 0, follow: true, longPollMs: 5_000 });
+    const next = reader[Symbol.asyncIterator]().next();
+    setTimeout(() => produce(topic, [7]), 1_000);
+    expect((await next).value).toMatchObject({ value: 7 });
+  });
+
   it('does not take a new topic of the same name for the one that it was reading', async () => {
     const topic = await newTopic(range(0, 3));
     const reader = client.reader<string>({ topic, partition: 0, codec: utf8() });
@@ -117,6 +126,19 @@ describe('a reader', () => {
       .toBe('topic_replaced');
   });
 
+  it('takes an offset with the incarnation of the topic that it belongs to', async () => {
+    const topic = await newTopic(range(0, 3));
+    const { id: topicId } = await client.admin().describeTopic(topic);
+    const read = async (of: string) => {
+      const offsets: number[] = [];
+      for await (const { offset } of client.reader({ topic, topicId: of, partition: 0, offset: 1 }))
+        offsets.push(offset);
+      return offsets;
+    };
+    expect(await read(topicId)).toEqual([1, 2]);
+    await expect(read(`${topicId.slice(0, -1)}-`)).rejects.toMatchObject({ code: 'topic_replaced' });
+  });
+
   it.each([
     [{ partition: -1 }, "'partition'"],
     [{ partition: 0.5 }, "'partition'"],
@@ -125,6 +147,10 @@ describe('a reader', () => {
     [{ maxBytes: 5_242_881 }, "'maxBytes'"],
     [{ longPollMs: 20_001 }, "'longPollMs'"],
     [{ topic: '' }, "'topic'"],
+    [{ minPollMs: 0 }, "'minPollMs'"],
+    [{ maxPollMs: Number.NaN }, "'minPollMs'"],
+    [{ codec: utf8 as never }, "'codec'"],
+    [{ fromBeginning: true } as never, "no option 'fromBeginning'"],
   ])('refuses %j', (options, named) => {
     expect(() => client.reader({ topic: 'orders', partition: 0, ...options })).toThrow(named);
   });

@@ -30,7 +30,7 @@ describe('a call', () => {
   it('sends method, path, query, headers and body, and gives the answer', async () => {
     const answer = await transport().call({
       ...post,
-      query: { at: '2026-01-01T00:00:00+02:00', limit: 3, none: undefined },
+      query: { at: '2026-01-01T00:00:00+02:00', limit: 3, key: 'a b+c', none: undefined },
       body: { type: 'application/json', bytes: '{"é":1}' },
       headers: { 'idempotency-key': 'k' },
     });
@@ -38,7 +38,7 @@ describe('a call', () => {
     expect(answer.json()).toEqual({ ok: true });
     const sent = server.passed.at(-1)!;
     expect(sent.method).toBe('POST');
-    expect(sent.target).toBe('/v1/x?at=2026-01-01T00%3A00%3A00%2B02%3A00&limit=3');
+    expect(sent.target).toBe('/v1/x?at=2026-01-01T00%3A00%3A00%2B02%3A00&limit=3&key=a%20b%2Bc');
     expect(sent.headers).toMatchObject({
       'content-type': 'application/json',
       'idempotency-key': 'k',
@@ -211,6 +211,7 @@ describe('an endpoint', () => {
   it.each([
     [{ requestTimeoutMs: 0 }, 'requestTimeoutMs'],
     [{ clientId: 'a\nb' }, 'clientId'],
+    [{ brokers: ['localhost:9092'] }, "no option 'brokers'"],
     [{ retry: { withinMs: Number.NaN } }, 'retry.withinMs'],
   ])('with %j is refused', (options, name) => {
     expect(() => new Vertebra({ endpoint: server.url, ...options })).toThrow(name);

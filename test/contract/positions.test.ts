@@ -125,9 +125,10 @@ describe.each(STORE_ENGINES)('on %s', (_, open) => {
       expect(await positions.read(id)).toEqual({ committed: 2, epoch: 40, metadata: 'new' });
     });
 
-    it('that its owner moved on since is not changed: what was seen is no longer so', async () => {
+    it('that its owner moved on since is neither changed nor taken: what was seen is no longer so', async () => {
       await positions.create(id, start);
       await positions.commit(id, mine, 9);
+      expect(await positions.take(id, start, 'other', 30)).toBe(false);
       expect(await positions.change(id, start, { committed: 6, epoch: 30 })).toBe(false);
       expect(await positions.read(id)).toEqual({ ...start, committed: 9 });
     });

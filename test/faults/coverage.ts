@@ -1,3 +1,5 @@
+import { GROUP_SITUATIONS } from './groups/coverage.ts';
+
 /** Situations in which the protocol's rules matter. A run without them proves nothing, so they are counted. */
 export const SITUATIONS = [
   // What was done to the run.
@@ -58,6 +60,7 @@ export const SITUATIONS = [
   'outcome unknown',
   'no answer',
   'offset out of range',
+  ...GROUP_SITUATIONS,
 ] as const;
 
 export type Situation = (typeof SITUATIONS)[number];

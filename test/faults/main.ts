@@ -8,8 +8,7 @@ process.env.POWERTOOLS_LOG_LEVEL = 'SILENT';
 process.env.POWERTOOLS_METRICS_DISABLED = 'true';
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 const { Coverage } = await import('./coverage.ts');
-const { runSeed } = await import('./run.ts');
-const { runSeeds } = await import('./seeds.ts');
+const { runHistory, runSeeds } = await import('./seeds.ts');
 
 const USAGE = `Runs simulated histories of the backbone under faults, and judges them.
 
@@ -55,7 +54,7 @@ function serve(): void {
 }
 
 async function replay(seed: number): Promise<number> {
-  const { environment, violations, trace } = await runSeed(seed, { traced: true });
+  const { environment, violations, trace } = await runHistory(seed, { traced: true });
   process.stdout.write(`${trace.join('\n')}\n\nseed ${seed}, '${environment}': `);
   process.stdout.write(violations.length === 0 ? 'nothing was violated\n' : '\n');
   for (const { kind, what } of violations) process.stdout.write(`  ${kind}: ${what}\n`);

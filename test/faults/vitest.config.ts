@@ -1,12 +1,12 @@
 import { fileURLToPath } from 'node:url';
-import { defineConfig, mergeConfig } from 'vitest/config';
-import common from '../../vitest.config.ts';
+import { defineConfig } from 'vitest/config';
+import { COMMON } from '../../vitest.config.ts';
 
 /** The parts of `npm run test:faults` that are too long for `npm test`. */
-export default mergeConfig(
-  { ...common, test: { ...common.test, include: [], exclude: [] } },
-  defineConfig({
-    root: fileURLToPath(new URL('../..', import.meta.url)),
-    test: { include: ['test/faults/{broken-protocols,command,kill}.test.ts'] },
-  }),
-);
+export default defineConfig({
+  root: fileURLToPath(new URL('../..', import.meta.url)),
+  test: {
+    ...COMMON,
+    include: ['test/faults/{broken-protocols,groups/broken-groups,groups/kill-groups,command,kill}.test.ts'],
+  },
+});

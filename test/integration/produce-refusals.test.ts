@@ -56,11 +56,20 @@ describe('POST records', () => {
     'a timestamp that is a text': [bad({ timestamp: '2026' }), at(1, 'timestamp')],
   });
 
+  const TOO_LARGE = { value: 'x'.repeat(4 * 1024 * 1024) };
   const wrong = [{ value: 1 }, { value: 1, partition: -1 }, 'x', { key: 1, value: 1 }, { value: 1 }];
   const elsewhere = [{ value: 1 }, { value: 1, partition: 3 }, { value: 1, partition: 99 }, { value: 1 }];
   refuses(POST, RECORDS, ...INVALID, {
     'several bad records, naming each': [{ body: { records: wrong } }, { index: 1, indexes: [1, 2, 3] }],
     'unknown partitions, naming each': [{ body: { records: elsewhere } }, { index: 1, indexes: [1, 2], partitions: 3 }],
+    'several that are bad in several ways, naming each': [
+      { body: { records: [{ value: 1 }, TOO_LARGE, { value: 1, partition: -1 }, { value: 1, partition: 99 }, 'x'] } },
+      { index: 1, indexes: [1, 2, 3, 4] },
+    ],
+    'one too large and one for an unknown partition': [
+      { body: { records: [{ value: 1, partition: 3 }, TOO_LARGE, { value: 1 }] } },
+      { index: 0, indexes: [0, 1] },
+    ],
     'a line that is no JSON': [ndjson('{"id":"a"}\n\n{"id"\n'), { index: 1, line: 3 }],
   });
 

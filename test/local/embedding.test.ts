@@ -27,6 +27,15 @@ describe('the embedded backbone', () => {
     expect((await fetch(`${other.url}/v1/topics/orders`)).status).toBe(404);
   });
 
+  it('leaves the environment as it was, however many start at once', async () => {
+    vi.stubEnv('POWERTOOLS_LOG_LEVEL', 'INFO');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const first = started();
+    await Promise.resolve();
+    await Promise.all([first, started()]);
+    expect(process.env.POWERTOOLS_LOG_LEVEL).toBe('INFO');
+  });
+
   it('lets retention pass at once, and works on in the time that is set ahead', async () => {
     const backbone = await started();
     await createTopic(backbone.url, 'orders', { partitions: 1, retentionMs: HOUR_MS });
@@ -39,6 +48,32 @@ describe('the embedded backbone', () => {
     expect(records).toMatchObject([{ offset: 1, value: 'new' }]);
     expect(Math.abs(records[0]!.timestamp - backbone.now())).toBeLessThan(30_000);
     expect(Math.abs(backbone.now() - Date.now() - 2 * HOUR_MS)).toBeLessThan(1_000);
+  });
+
+  it('ends the session of a member of a group that is not heard of', async () => {
+    const { url, advance } = await started();
+    await createTopic(url, 'orders', { partitions: 1 });
+    const join = { memberId: null, topics: ['orders'], sessionTimeoutMs: 30_000 };
+    const body = JSON.stringify(join);
+    const headers = { 'content-type': 'application/json' };
+    const joined = await fetch(`${url}/v1/groups/billing/poll`, { method: 'POST', headers, body });
+    expect(await joined.json()).toMatchObject({ assigned: [{ topic: 'orders', partition: 0 }] });
+    const membersNow = async () =>
+      ((await (await fetch(`${url}/v1/groups/billing`)).json()) as { members: object[] }).members;
+    expect(await membersNow()).toHaveLength(1);
+    await advance(60_000);
+    expect(await membersNow()).toEqual([]);
+  });
+
+  it('waits for records as long as it is asked to, also in time that was set ahead', async () => {
+    const { url, advance } = await started();
+    await createTopic(url, 'orders', { partitions: 1 });
+    await advance(HOUR_MS);
+    const waiting = fetch(`${url}/v1/topics/orders/partitions/0/records?offset=0&waitMs=20000`);
+    const first = await Promise.race([waiting, fetch(`${url}/v1/topics/orders`)]);
+    expect(first.url).toMatch(/orders$/); // the wait is not over
+    await produceLines(url, 'orders', ['"at last"'], '');
+    expect(await (await waiting).json()).toMatchObject({ records: [{ value: 'at last' }] });
   });
 
   it('refuses steps that functions would not notice, back or forth', async () => {

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { VERSION } from '../../shared/wire/version.ts';
@@ -117,8 +117,7 @@ describe('the package', () => {
     expect(await vertebra('topics', 'describe', 'nothing')).toMatchObject({ code: 3, out: '' });
   });
 
-  it('keeps data on disk, if that was installed', async () => {
-    expect(existsSync(join(project.folder, 'node_modules', 'classic-level'))).toBe(true);
+  it('keeps data on disk', async () => {
     const first = start(bin(), ['up', '--port', '0', '--data', 'kept']);
     await expect.poll(first.output, { timeout: 20_000 }).toContain('Ctrl-C stops it.');
     first.interrupt();

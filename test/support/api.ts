@@ -23,8 +23,8 @@ export interface ApiOptions {
   readonly corsOrigins?: readonly string[];
   /** 0 ≤ n < 1: where a request without keys goes. */
   readonly random?: () => number;
-  /** The host's clock. */
-  readonly clock?: Clock;
+  /** The host's clock. One that tests move by hand moves with every pause, so that none is waited for. */
+  readonly clock?: Clock & { pass?(ms: number): void };
   /** What the function's environment says besides the names of tables and bucket. */
   readonly env?: Partial<Env>;
 }
@@ -60,7 +60,8 @@ export async function openApi({ corsOrigins = [], random, clock, env }: ApiOptio
   const dynamodb = new DynamoDBClient({ ...config, requestHandler: faults, maxAttempts: 1 });
   const s3 = new S3Client({ ...config, requestHandler: faults, maxAttempts: 1 });
   const opened = openBackbone({ dynamodb, s3 }, { ...tables, ...env }, undefined, clock);
-  const backbone = { ...opened, ...(random && { random }) };
+  const sleep = clock?.pass && (async (ms: number) => clock.pass!(ms));
+  const backbone = { ...opened, ...(random && { random }), ...(sleep && { sleep }) };
   const sqs = new SQSClient({ ...config, requestHandler: faults, maxAttempts: 1 });
   const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: 'dead-letters' }));
   const queue = { url: QueueUrl!, sqs };

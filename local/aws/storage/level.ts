@@ -24,7 +24,7 @@ export async function openLevel(path: string | undefined): Promise<Level> {
     await memory.open();
     return memory;
   }
-  // Native, so optional where it cannot be installed; then there is still memory.
+  // Native code, of no use in memory.
   const { ClassicLevel } = await import('classic-level');
   const disk = new ClassicLevel<string, unknown>(path, { valueEncoding: 'json' });
   try {

@@ -30,6 +30,7 @@ export class Watcher {
   observed({ kind }: Observation): void {
     if (kind === 'append_fenced') this.#coverage.count('writer fenced');
     if (kind === 'topic_purged') this.#coverage.count('topic purged');
+    if (kind === 'group_purged') this.#coverage.count('group purged');
     if (kind === 'append_late') this.#coverage.count('fill given up');
   }
 

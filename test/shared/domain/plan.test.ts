@@ -49,12 +49,14 @@ describe('a partition that a plan gives to a member', () => {
     expect(asks(positionOf(NOW - 1, other), last + 1)).toBe('take');
   });
 
-  it('is taken at once from an earlier session of the same static member, whatever its epoch', () => {
+  it('is taken from an earlier session of the same static member, whatever its epoch, once mine is known to be the last', () => {
     const [first, second] = ULIDS.map((ulid) => newMemberId(ulid, 'billing-1'));
     const key = memberKeyOf(first!)!;
     const members = { members: [{ key, sessionTimeoutMs: SESSION_MS }] };
     for (const epoch of [NOW - 1, share.epochFrom + 1]) {
-      expect(mayTake(positionOf(epoch, first), share, { key, memberId: second! }, members, NOW)).toBe('take');
+      const me = { key, memberId: second! };
+      expect(mayTake(positionOf(epoch, first), share, me, members, NOW)).toBe('stale');
+      expect(mayTake(positionOf(epoch, first), share, me, members, NOW, true)).toBe('take');
     }
   });
 

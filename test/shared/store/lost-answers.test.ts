@@ -10,7 +10,7 @@ import {
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import { mockClient } from 'aws-sdk-client-mock';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { Throttled, Unavailable } from '../../../shared/domain/errors.ts';
 import { SETTLE_AFTER_MS } from '../../../shared/domain/limits.ts';
 import type { Reservation } from '../../../shared/domain/slot.ts';
@@ -20,6 +20,7 @@ import { Topics } from '../../../shared/store/topics.ts';
 
 // What no engine can be made to do: throttle, stay silent, or keep back who is there.
 const dynamodb = mockClient(DynamoDBClient);
+afterAll(() => dynamodb.restore());
 const client = dynamodb as unknown as DynamoDBClient;
 const log = new Log(client, 'log');
 const heads = new PartitionHeads(client, 'state');

@@ -1,0 +1,126 @@
+import { memberKeyOf } from '../../../shared/domain/group.ts';
+import type { Position, PositionId } from '../../../shared/domain/position.ts';
+import type { GroupPorts } from '../../../shared/operations/group-ports.ts';
+import { type KnownPlan, PlanCache } from '../../../shared/operations/plan-cache.ts';
+import { ProvenOffsets } from '../../../shared/operations/proven-offsets.ts';
+import type { Coverage } from '../coverage.ts';
+import type { Host } from '../simulator/host.ts';
+
+const ULID_LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const ULID_LENGTH = 26;
+
+const known = new WeakMap<Host, GroupPorts>();
+
+/** What a host's process has for groups: like its clients, once for its whole life. */
+export function portsOf(host: Host): GroupPorts {
+  const there = known.get(host);
+  if (there !== undefined) return there;
+  const newUlid = () => ulidFrom(() => host.backbone.random());
+  const ports: GroupPorts = {
+    ...host.backbone,
+    ...{ plans: new PlanCache(), proven: new ProvenOffsets() },
+    ...{ newGroupId: newUlid, newMemberUlid: newUlid },
+  };
+  known.set(host, ports);
+  return ports;
+}
+
+export function ulidFrom(random: () => number): string {
+  return Array.from({ length: ULID_LENGTH }, () => ULID_LETTERS[Math.floor(random() * ULID_LETTERS.length)]).join('');
+}
+
+/** The service's time. */
+interface Clocked {
+  now(): number;
+  noteSkew(ms: number): void;
+}
+
+/** Replaces methods of one port of a host's groups; what is not named stays as it is. */
+export function replacePort<K extends keyof GroupPorts>(
+  ports: GroupPorts,
+  port: K,
+  make: (real: GroupPorts[K]) => Partial<GroupPorts[K]>,
+): void {
+  const real = ports[port];
+  const replaced = make(real) as Record<PropertyKey, unknown>;
+  const proxy = new Proxy(real as object, {
+    get(target, name) {
+      if (Object.hasOwn(replaced, name)) return replaced[name];
+      const value = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  Object.assign(ports, { [port]: proxy });
+}
+
+/** Counts what a host's operations meet in their stores, and notes how wrong a clock they go by. */
+export function watched(host: Host, { coverage, ...world }: { readonly coverage: Coverage } & Clocked): void {
+  const ports = portsOf(host);
+  const { clock } = ports;
+  const now = () => {
+    const time = clock.now();
+    world.noteSkew(Math.abs(time - world.now()));
+    return time;
+  };
+  Object.assign(ports, { clock: { now } });
+  let known: KnownPlan | undefined;
+  replacePort(ports, 'plans', (plans) => ({
+    of: async (...asked) => {
+      known = await plans.of(...asked);
+      return known;
+    },
+  }));
+  replacePort(ports, 'groups', (groups) => ({
+    claim: async (...claim) => {
+      const isMine = await groups.claim(...claim);
+      if (!isMine) coverage.count('claim of a check lost');
+      return isMine;
+    },
+    finish: async (...finished) => {
+      const outcome = await groups.finish(...finished);
+      if (outcome === 'left due') coverage.count('check left due');
+      return outcome;
+    },
+  }));
+  replacePort(ports, 'members', (members) => ({
+    expire: async (...expired) => {
+      const isOut = await members.expire(...expired);
+      if (!isOut) coverage.count('expiry met a heartbeat');
+      return isOut;
+    },
+  }));
+  replacePort(ports, 'assignments', (assignments) => ({
+    put: async (...put) => {
+      const isMade = await assignments.put(...put);
+      if (!isMade) coverage.count('assignment found where one was to be put');
+      return isMade;
+    },
+  }));
+  replacePort(ports, 'positions', (positions) => ({
+    read: async (position, strong) => {
+      const found = await positions.read(position, strong);
+      if (known !== undefined && found !== undefined && isYounger(found, position, known)) {
+        coverage.count('plan older than a position');
+      }
+      return found;
+    },
+    take: async (...take) => {
+      const isMine = await positions.take(...take);
+      if (!isMine) coverage.count('take met a change');
+      return isMine;
+    },
+    createAll: async (...made) => {
+      const isMade = await positions.createAll(...made);
+      if (!isMade) coverage.count('position made by another');
+      return isMade;
+    },
+  }));
+}
+
+/** Whether somebody took a position by a plan that this host does not know. */
+function isYounger({ owner, epoch }: Position, { topicId, partition }: PositionId, { plan }: KnownPlan): boolean {
+  const topic = plan.topics.findIndex(({ id }) => id === topicId);
+  const from = plan.epochFrom[topic]?.[partition];
+  const named = plan.members[plan.owners[topic]?.[partition] ?? -1]?.key;
+  return owner !== undefined && from !== undefined && epoch >= from && memberKeyOf(owner) !== named;
+}
