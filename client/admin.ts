@@ -1,5 +1,4 @@
-import { LIST_LIMIT_MAX } from '../shared/domain/limits.ts';
-import { JSON_TYPE } from '../shared/wire/media-type.ts';
+import { AdminCalls } from './admin-calls.ts';
 import type {
   AdminOptions,
   CommittedOffsets,
@@ -16,29 +15,25 @@ import type {
 } from './admin-words.ts';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
-
-import { InvalidOptions, VertebraError } from './errors.ts';
+import { InvalidOptions } from './errors.ts';
 import { known } from './option-checks.ts';
-import { retrying } from './retry.ts';
 import type { SubscriptionDescription, SubscriptionSettings, SubscriptionSummary } from './subscription-words.ts';
-import { type Call, pathOf } from './transport.ts';
+import { pathOf } from './transport.ts';
 
 /**
  * Topics, offsets, groups and subscriptions. Every call is repeated while it fails in a way that may pass, but
  * `rotateSecret`: no other does more when it is made twice. Each throws `ApiError`, `ConnectionError` or `RequestTimeout`.
  */
 export class Admin {
-  readonly #connection: Connection;
-  readonly #signal: AbortSignal | undefined;
+  readonly #calls: AdminCalls;
 
   constructor(connection: Connection, { signal }: AdminOptions = {}) {
-    this.#connection = connection;
-    this.#signal = signal;
+    this.#calls = new AdminCalls(connection, signal);
   }
 
   /** Finds out whether the endpoint answers. Not needed before other calls. */
   async connect(): Promise<void> {
-    await this.#connection.call({ method: 'GET', path: pathOf('health'), signal: this.#signal });
+    await this.#calls.get(pathOf('health'));
   }
 
   /** Nothing is open: here for those whose code says it. */
@@ -66,11 +61,11 @@ export class Admin {
   }
 
   async describeTopics(): Promise<TopicDescription[]> {
-    return this.#list<TopicDescription>(pathOf('topics'), 'topics');
+    return this.#calls.list<TopicDescription>(pathOf('topics'), 'topics');
   }
 
   async describeTopic(topic: string): Promise<TopicDescription> {
-    return this.#get(pathOf('topics', topic));
+    return this.#calls.get(pathOf('topics', topic));
   }
 
   /** Adds partitions. Keyed records go elsewhere from then on. @param count how many there are to be in all */
@@ -94,12 +89,12 @@ export class Admin {
   }
 
   async deleteTopics({ topics }: { topics: readonly string[] }): Promise<void> {
-    for (const topic of list('topics', topics)) await this.#delete(pathOf('topics', topic), 'topic_not_found');
+    for (const topic of list('topics', topics)) await this.#calls.delete(pathOf('topics', topic), 'topic_not_found');
   }
 
   /** Of all partitions, exactly. */
   async fetchTopicOffsets(topic: string): Promise<PartitionOffsets[]> {
-    const { partitions } = await this.#get<{
+    const { partitions } = await this.#calls.get<{
       partitions: { partition: number; logStartOffset: number; highWatermark: number; logEndOffset: number }[];
     }>(pathOf('topics', topic, 'partitions'));
     return partitions.map(({ partition, logStartOffset, highWatermark, logEndOffset }) => ({
@@ -114,15 +109,15 @@ export class Admin {
   ): Promise<{ readonly partition: number; readonly offset: number }[]> {
     const query = { at: typeof at === 'string' ? at : rfc3339(at) };
     const path = pathOf('topics', topic, 'offsets');
-    return (await this.#get<{ offsets: { partition: number; offset: number }[] }>(path, query)).offsets;
+    return (await this.#calls.get<{ offsets: { partition: number; offset: number }[] }>(path, query)).offsets;
   }
 
   async listGroups(): Promise<GroupSummary[]> {
-    return this.#list(pathOf('groups'), 'groups');
+    return this.#calls.list(pathOf('groups'), 'groups');
   }
 
   async describeGroup(groupId: string): Promise<GroupDescription> {
-    return this.#get(pathOf('groups', groupId));
+    return this.#calls.get(pathOf('groups', groupId));
   }
 
   /** What a group has committed. Partitions without a committed offset are not among them. */
@@ -171,11 +166,12 @@ export class Admin {
   }): Promise<{ readonly topic: string; readonly partition: number; readonly offset: number }[]> {
     const { groupId, topic, partitions, to } = reset;
     const path = pathOf('groups', groupId, 'offsets');
-    return (await this.#send<{ offsets: [] }>('PUT', path, { topic, partitions, to: targetOf(to) })).offsets;
+    return (await this.#calls.send<{ offsets: [] }>('PUT', path, { topic, partitions, to: targetOf(to) })).offsets;
   }
 
   async deleteGroups(groupIds: readonly string[]): Promise<void> {
-    for (const groupId of list('groupIds', groupIds)) await this.#delete(pathOf('groups', groupId), 'group_not_found');
+    for (const groupId of list('groupIds', groupIds))
+      await this.#calls.delete(pathOf('groups', groupId), 'group_not_found');
   }
 
   /** One page; go on with `nextToken`. */
@@ -184,35 +180,35 @@ export class Admin {
     readonly nextToken?: string;
   }> {
     const path = pathOf('groups', groupId, 'dead-letters');
-    return this.#get(path, { ...query, since: since === undefined ? undefined : rfc3339(since) });
+    return this.#calls.get(path, { ...query, since: since === undefined ? undefined : rfc3339(since) });
   }
 
   /** @param groupId of a group, or a subscription: its name is its group's */
   async deleteDeadLetter({ groupId, id }: { groupId: string; id: string }): Promise<void> {
-    await this.#delete(pathOf('groups', groupId, 'dead-letters', id), 'dead_letter_not_found');
+    await this.#calls.delete(pathOf('groups', groupId, 'dead-letters', id), 'dead_letter_not_found');
   }
 
   /** Subscribes, or changes the settings that are given: what is appended from then on is delivered. */
   async putSubscription(name: string, { from, ...settings }: SubscriptionSettings): Promise<SubscriptionSummary> {
     const start = typeof from === 'object' ? { at: rfc3339(from.at) } : from;
-    return this.#send('PUT', pathOf('subscriptions', name), { ...settings, from: start });
+    return this.#calls.send('PUT', pathOf('subscriptions', name), { ...settings, from: start });
   }
 
   async listSubscriptions(): Promise<SubscriptionSummary[]> {
-    return this.#list(pathOf('subscriptions'), 'subscriptions');
+    return this.#calls.list(pathOf('subscriptions'), 'subscriptions');
   }
 
   async describeSubscription(name: string): Promise<SubscriptionDescription> {
-    return this.#get(pathOf('subscriptions', name));
+    return this.#calls.get(pathOf('subscriptions', name));
   }
 
   async pauseSubscription(name: string): Promise<SubscriptionSummary> {
-    return this.#send('POST', pathOf('subscriptions', name, 'pause'), {});
+    return this.#calls.send('POST', pathOf('subscriptions', name, 'pause'), {});
   }
 
   /** Delivers again; what had failed is tried at once. */
   async resumeSubscription(name: string): Promise<SubscriptionSummary> {
-    return this.#send('POST', pathOf('subscriptions', name, 'resume'), {});
+    return this.#calls.send('POST', pathOf('subscriptions', name, 'resume'), {});
   }
 
   /** @param topic default: all @param partitions default: all @returns where it goes on */
@@ -224,18 +220,17 @@ export class Admin {
   }): Promise<{ readonly topic: string; readonly partition: number; readonly offset: number }[]> {
     const { name, to, ...where } = seek;
     const path = pathOf('subscriptions', name, 'seek');
-    return (await this.#send<{ offsets: [] }>('POST', path, { ...where, to: targetOf(to) })).offsets;
+    return (await this.#calls.send<{ offsets: [] }>('POST', path, { ...where, to: targetOf(to) })).offsets;
   }
 
   /** A new secret; the one before it signs as well for a day. Tried once: a second time would end the one in use. */
   async rotateSecret(name: string): Promise<string> {
-    const path = pathOf('subscriptions', name, 'rotate-secret');
-    const call = { method: 'POST', path, body: { type: JSON_TYPE, bytes: '{}' }, signal: this.#signal } as const;
-    return (await this.#connection.transport.call(call)).json<{ secret: string }>().secret;
+    return (await this.#calls.once<{ secret: string }>('POST', pathOf('subscriptions', name, 'rotate-secret'), {}))
+      .secret;
   }
 
   async deleteSubscriptions(names: readonly string[]): Promise<void> {
-    for (const name of names) await this.#delete(pathOf('subscriptions', name), 'subscription_not_found');
+    for (const name of names) await this.#calls.delete(pathOf('subscriptions', name), 'subscription_not_found');
   }
 
   async #find(topic: string): Promise<TopicDescription | undefined> {
@@ -248,48 +243,7 @@ export class Admin {
   }
 
   #put(topic: string, settings: { partitions?: number | undefined; retentionMs?: number | undefined }) {
-    return this.#send<TopicChange>('PUT', pathOf('topics', topic), settings);
-  }
-
-  /** Deletes; that an attempt finds nothing any more is a success when the one before may have done it. */
-  async #delete(path: string, gone: string): Promise<void> {
-    const { retry, surroundings } = this.#connection;
-    let maybeDone = false;
-    const attempt = async () => {
-      try {
-        await this.#connection.transport.call({ method: 'DELETE', path, signal: this.#signal });
-      } catch (error) {
-        if (maybeDone && error instanceof ApiError && error.code === gone) return;
-        maybeDone ||= error instanceof VertebraError && error.effect === 'unknown';
-        throw error;
-      }
-    };
-    await retrying(attempt, { ...retry, surroundings, signal: this.#signal });
-  }
-
-  async #list<T>(path: string, name: string): Promise<T[]> {
-    const items: T[] = [];
-    let nextToken: string | undefined;
-    do {
-      const page: Record<string, T[]> & { nextToken?: string } = await this.#get(path, {
-        limit: LIST_LIMIT_MAX,
-        nextToken,
-      });
-      items.push(...(page[name] ?? []));
-      ({ nextToken } = page);
-    } while (nextToken !== undefined);
-    return items;
-  }
-
-  async #get<T>(path: string, query: Call['query'] = {}): Promise<T> {
-    return (await this.#connection.call({ method: 'GET', path, query, signal: this.#signal })).json<T>();
-  }
-
-  async #send<T>(method: 'PUT' | 'POST', path: string, body: object): Promise<T> {
-    const bytes = JSON.stringify(body);
-    return (
-      await this.#connection.call({ method, path, body: { type: JSON_TYPE, bytes }, signal: this.#signal })
-    ).json<T>();
+    return this.#calls.send<TopicChange>('PUT', pathOf('topics', topic), settings);
   }
 }
 
