@@ -98,13 +98,13 @@ async function lookOnce(
   const id = { topicId: topic.id, partition };
   const { readers } = ports;
   const walk = new Walk(ports, topic, partition, { from });
-  const spilled = new SpilledBatches(ports, id, readers.slotsWanted(id, slotsMax));
+  const spilled = new SpilledBatches(ports, id, readers.slotsWanted(id, from, slotsMax));
   let slots = 0;
   let isFull = false;
   const options = {
     onPage: (page: readonly Slot[]) => spilled.expect(page),
     limitAfter: (page: readonly Slot[]) => limitAfter(page, sink.room?.()),
-    limit: readers.slotsToRead(id, slotsMax),
+    limit: readers.slotsToRead(id, from, slotsMax),
     outline: false,
     deadline,
     stopAtExpired,
@@ -134,7 +134,7 @@ async function lookOnce(
   }
   readers.proven(id, from, walk.position);
   if (failure !== undefined) return { walk, slots, isFull, failure };
-  readers.answered(id, slotsMax, slots, isFull);
+  readers.answered(id, { slotsMax, from, to: walk.position, slots, isFull });
   if (slots === 0) await walk.advance();
   return { walk, slots, isFull };
 }
