@@ -25,10 +25,9 @@ export class ModuleFunctions implements Functions {
 
   async invoke(functionArn: string, payload: string, limit: CallLimit): Promise<FunctionAnswer> {
     const { url, writtenAt } = await this.#find(functionArn);
-    const called = call(url, writtenAt, payload, limit.deadline).then(
-      (result) => ({ payload: JSON.stringify(result) ?? 'null', failed: false }),
-      (error: unknown) => ({ payload: JSON.stringify(told(error)), failed: true }),
-    );
+    const called = call(url, writtenAt, payload, limit.deadline)
+      .then((result) => ({ payload: asJson(result), failed: false }))
+      .catch((error: unknown) => ({ payload: JSON.stringify(told(error)), failed: true }));
     return unlessAborted(called, limit.signal);
   }
 
@@ -76,10 +75,23 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
+/** @throws named as Lambda names it, when there is no JSON of it */
+function asJson(result: unknown): string {
+  try {
+    return JSON.stringify(result) ?? 'null';
+  } catch (error) {
+    throw named('Runtime.MarshalError', `what the handler returned has no JSON: ${told(error).errorMessage}`);
+  }
+}
+
+/** Whatever was thrown, also what does not let itself be looked at. */
 function told(error: unknown): { errorType: string; errorMessage: string } {
-  return error instanceof Error
-    ? { errorType: error.name, errorMessage: error.message }
-    : { errorType: typeof error, errorMessage: String(error) };
+  try {
+    if (error instanceof Error) return { errorType: String(error.name), errorMessage: String(error.message) };
+    return { errorType: typeof error, errorMessage: String(error) };
+  } catch {
+    return { errorType: typeof error, errorMessage: 'it cannot be told' };
+  }
 }
 
 function named(name: string, message: string): Error {

@@ -31,6 +31,15 @@ describe('a function that is a module', () => {
       { kind: 'failed', error: { name: 'RangeError', message: 'too far' } },
     ],
     ['export const handler = () => { throw "text"; };', { kind: 'failed', error: { name: 'string', message: 'text' } }],
+    [
+      'export const handler = () => 10n;',
+      { kind: 'failed', error: { name: 'Runtime.MarshalError', message: expect.stringContaining('BigInt') } },
+    ],
+    [
+      'export const handler = () => ({ toJSON() { throw Object.create(null); } });',
+      { kind: 'failed', error: { name: 'Runtime.MarshalError' } },
+    ],
+    ['export const handler = () => { throw Object.create(null); };', { kind: 'failed', error: { name: 'object' } }],
     ['export const other = 1;', { kind: 'failed', error: { name: 'Runtime.HandlerNotFound' } }],
     ['throw new Error("at load");', { kind: 'failed', error: { message: 'at load' } }],
     ['this is no JavaScript', { kind: 'failed', error: { name: expect.stringMatching(/Error/) } }],
