@@ -15,6 +15,7 @@ import { createPositions } from './create-positions.ts';
 import { forgetDeadTopic } from './group-topics.ts';
 import { findOffsets } from './partitions.ts';
 import type { SubscriptionPorts } from './subscription-ports.ts';
+import { unsubscribeTopic } from './unsubscribe-topic.ts';
 import { markPending, sendWakeUps } from './wake-subscription.ts';
 
 /**
@@ -67,7 +68,7 @@ export async function alignTopics(
   const named = new Set(topics.map(({ id }) => id));
   const others = known.filter(({ topicId }) => !named.has(topicId));
   await actOnAll(others, async (topic) => {
-    await ports.subscribers.remove(topic.topicId, group);
+    await unsubscribeTopic(ports, group, topic);
     await forgetDeadTopic(ports, group, topic);
   });
 }

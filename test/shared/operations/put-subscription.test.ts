@@ -5,6 +5,7 @@ import { WriteFailed } from '../../../shared/domain/write-failed.ts';
 import { putSubscription, type SubscriptionWish } from '../../../shared/operations/put-subscription.ts';
 import type { SubscriptionPorts } from '../../../shared/operations/subscription-ports.ts';
 import { CaughtUp, sweepWakeUps } from '../../../shared/operations/sweep-wake-ups.ts';
+import { unsubscribeTopic } from '../../../shared/operations/unsubscribe-topic.ts';
 import { SUBSCRIPTION_DEFAULTS } from '../../../shared/wire/subscription-requests.ts';
 import { append, type Host, type LogBench, makeTopic, openLogBench } from '../../support/log-bench.ts';
 
@@ -66,5 +67,53 @@ describe('a PUT of a subscription', () => {
     await sweep();
     expect(woken).toMatchObject([{ partition: 1, last: 0 }]);
     expect(await pending()).toEqual([1]);
+  });
+
+  describe('and the last that goes', () => {
+    const isTold = async () => (await host.backbone.topics.fresh('t')).subscribed === true;
+    const leave = async (change: object = {}) => {
+      const { group } = (await host.backbone.subscriptions.read('s'))!;
+      const [topic] = await host.backbone.groupTopics.all(group);
+      await unsubscribeTopic({ ...host.backbone, ...change }, group, topic!);
+    };
+
+    it('has appends told to nobody any more', async () => {
+      await put();
+      expect(await isTold()).toBe(true);
+      await leave();
+      expect(await isTold()).toBe(false);
+    });
+
+    it('leaves them told where somebody subscribes, or does so at any moment meanwhile', async () => {
+      const { topicItems, subscribers } = host.backbone;
+      const { id } = await host.backbone.topics.fresh('t');
+      const other = { group: { name: 'other', id: '01BX5ZZKBKACTAV9WEVGEMMVRY' }, topic: 't', known: 2 };
+      const comes = async () => {
+        await subscribers.put(id, other);
+        await topicItems.markSubscribed({ name: 't', id });
+      };
+      const marksOf: typeof topicItems.marksOf = async (topic) => {
+        const marks = await topicItems.marksOf(topic);
+        await comes();
+        return marks;
+      };
+      const of: typeof subscribers.of = async (topicId) => {
+        const all = await subscribers.of(topicId);
+        await comes();
+        return all;
+      };
+      const unmarkSubscribed = topicItems.unmarkSubscribed.bind(topicItems);
+      for (const change of [
+        { topicItems: { marksOf, unmarkSubscribed } },
+        { subscribers: { of, remove: subscribers.remove.bind(subscribers) } },
+      ]) {
+        await put();
+        await leave(change);
+        expect(await isTold()).toBe(true);
+        await leave();
+        expect(await isTold()).toBe(true);
+        await subscribers.remove(id, other.group);
+      }
+    });
   });
 });
