@@ -5,7 +5,11 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     // Tiers that need more than Node (an emulator, a packed install) or more time have their own commands.
-    exclude: ['test/deploy/**', 'test/package/**', 'test/faults/{broken-protocols,command,kill}.test.ts'],
+    exclude: [
+      'test/deploy/**',
+      'test/package/**',
+      'test/faults/{broken-protocols,push/broken-push,command,kill}.test.ts',
+    ],
     // Many tests wait (for processes, for pauses between attempts): one worker less than there are cores leaves cores idle.
     maxWorkers: Math.max(3, availableParallelism()),
     testTimeout: 30_000,

@@ -1,3 +1,5 @@
+import type { PushSituation } from './push/coverage.ts';
+
 /** Situations in which the protocol's rules matter. A run without them proves nothing, so they are counted. */
 export const SITUATIONS = [
   // What was done to the run.
@@ -60,7 +62,7 @@ export const SITUATIONS = [
   'offset out of range',
 ] as const;
 
-export type Situation = (typeof SITUATIONS)[number];
+export type Situation = (typeof SITUATIONS)[number] | PushSituation;
 
 export class Coverage {
   readonly counts = new Map<Situation, number>();

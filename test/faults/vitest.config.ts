@@ -7,6 +7,6 @@ export default mergeConfig(
   { ...common, test: { ...common.test, include: [], exclude: [] } },
   defineConfig({
     root: fileURLToPath(new URL('../..', import.meta.url)),
-    test: { include: ['test/faults/{broken-protocols,command,kill}.test.ts'] },
+    test: { include: ['test/faults/{broken-protocols,push/broken-push,command,kill}.test.ts'] },
   }),
 );

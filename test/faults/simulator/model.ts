@@ -138,7 +138,7 @@ export class Model implements DynamoModel {
   }
 
   #make({ table, before, after }: Prepared): void {
-    if (before === undefined && after === undefined) return;
+    if (before === after) return; // nothing was there, or only looked at
     const items = this.#partition(table, (after ?? before)!);
     const at = place(items, table, (after ?? before)!);
     if (after === undefined) items.splice(at, 1);

@@ -33,7 +33,9 @@ export class Services {
     if (operation.includes('Object')) return this.bucket.run(operation, input as { Bucket: string; Key: string });
     if (operation === 'BatchWriteItem') return this.#writeSome(input as { RequestItems: Record<string, object[]> });
     const outcome = await this.#dynamodb.run(operation, input);
-    const weak = (operation === 'Query' || operation === 'GetItem') && !('ConsistentRead' in input);
+    const weak =
+      (operation === 'Query' || operation === 'GetItem') &&
+      (input as { ConsistentRead?: boolean }).ConsistentRead !== true;
     if (!weak || 'error' in outcome) return outcome;
     return { output: this.#staleView((input as { TableName: string }).TableName, outcome.output) };
   }
