@@ -254,10 +254,14 @@ export class DeliveryRun {
     return isTaken;
   }
 
-  /** Before each call: no other run may begin while this one may still be calling. */
+  /**
+   * Before each call: no other run may begin while this one may still be calling. A renewal whose answer came late, to a
+   * process that stood still, is none.
+   */
   async #renew(): Promise<boolean> {
-    const left = this.#until - this.#ports.clock.now();
-    return left >= this.#leaseMs - LEASE_FRESH_MS || this.#step(true);
+    const isFresh = () => this.#until - this.#ports.clock.now() >= this.#leaseMs - LEASE_FRESH_MS;
+    while (!isFresh()) if (!(await this.#step(true))) return false;
+    return true;
   }
 
   /**
