@@ -39,6 +39,8 @@ export interface PushEnvironment extends Environment {
   /** Of a delivery, in mid-call: to die, to stand still. */
   readonly dies: number;
   readonly standsStill: number;
+  /** Of a target's answer: not to arrive. */
+  readonly unanswered: number;
   /** Per phase. */
   readonly pauses: number;
   readonly seeks: number;
@@ -81,6 +83,7 @@ const PLAIN: PushEnvironment = {
   ],
   dies: 0.05,
   standsStill: 0.02,
+  unanswered: 0.03,
   pauses: 0.2,
   seeks: 0.1,
   resubscribed: 0,
@@ -145,6 +148,7 @@ export const PUSH_ENVIRONMENTS: readonly PushEnvironment[] = [
     dies: 0,
     standsStill: 0,
     undone: 0,
+    unanswered: 0,
     late: 0,
     moods: ['hangs', 'broken', 'away', 'slow'],
     halting: 0,

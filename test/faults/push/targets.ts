@@ -55,7 +55,8 @@ export class SimulatedTarget {
         world.scheduler.after(workMs, '', () => {
           call.end = world.now;
           world.scheduler.note(() => `${this.name} says ${answer.kind}`);
-          if (!world.isCalm && random.chance(0.03)) return this.#run.saw('answer of a target lost');
+          if (!world.isCalm && random.chance(this.#run.environment.unanswered))
+            return this.#run.saw('answer of a target lost');
           world.scheduler.after(random.between(1, 20), '', () => tell(answer));
         });
       });
