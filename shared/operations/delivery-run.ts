@@ -10,7 +10,7 @@ import type { Subscriber } from '../domain/wake-up.ts';
 import type { DeliverPorts, DeliverySink } from './deliver-ports.ts';
 import { keepDeadLetter } from './keep-dead-letter.ts';
 import { lookAtPartition } from './partition-look.ts';
-import { stopSubscription } from './stop-subscription.ts';
+import { standingOf, stopSubscription } from './stop-subscription.ts';
 
 /** What a run is about. */
 export interface RunOf {
@@ -41,6 +41,7 @@ type Read =
 type Went = 'on' | 'look' | RunEnd;
 
 const IDLE: RunEnd = { kind: 'idle' };
+const AT_ONCE: RunEnd = { kind: 'later', waitMs: 0 };
 /** A lease that was renewed so recently needs no write of its own before a call. */
 const LEASE_FRESH_MS = 10_000;
 
@@ -71,12 +72,14 @@ export class DeliveryRun {
   async run(isCertain: boolean): Promise<RunEnd> {
     try {
       for (let mustTake = isCertain; ; mustTake = false) {
-        if (!this.#hasTime()) return { kind: 'later', waitMs: 0 };
+        if (!this.#hasTime()) return AT_ONCE;
         const end = await this.#runOnce(mustTake);
         if (end !== 'look') return end;
         // What came while this run was at it was dropped: whoever lets go looks.
         const head = await this.#ports.heads.read(this.#of.id);
         if (head === undefined || head.next <= this.#committed) return IDLE;
+        const standing = await standingOf(this.#ports, this.#of.subscription);
+        if (standing !== 'same') return standing === 'over' ? IDLE : AT_ONCE;
       }
     } catch (error) {
       if (this.#until > 0) await this.#step(false).catch(() => {}); // then its time ends by itself
@@ -95,10 +98,14 @@ export class DeliveryRun {
     if (taken.status === 'rejected') throw taken.reason;
     if (first.status === 'rejected') throw first.reason;
     if (!taken.value) return { kind: 'taken' };
-    for (let read = first.value; ; read = await this.#read()) {
+    for (let read = first.value; ; ) {
       const went = await this.#advance(read);
       if (went !== 'on') return went;
-      if (!this.#hasTime()) return (await this.#step(false)) ? { kind: 'later', waitMs: 0 } : IDLE;
+      const [next, standing] = await Promise.all([this.#read(), standingOf(this.#ports, this.#of.subscription)]);
+      if (standing !== 'same' || !this.#hasTime()) {
+        return (await this.#step(false)) && standing !== 'over' ? AT_ONCE : IDLE;
+      }
+      read = next;
     }
   }
 
@@ -181,10 +188,7 @@ export class DeliveryRun {
   async #proceed(hasMore: boolean): Promise<Went> {
     if (!(await this.#step(hasMore))) return IDLE;
     if (!hasMore) return 'look';
-    return this.#ports.aside !== undefined && this.#push.isSlow ? this.#moveAside() : 'on';
-  }
-
-  async #moveAside(): Promise<Went> {
+    if (this.#ports.aside === undefined || !this.#push.isSlow) return 'on';
     return (await this.#step(false)) ? { kind: 'aside' } : IDLE;
   }
 
@@ -226,10 +230,9 @@ export class DeliveryRun {
   async #read(): Promise<Read> {
     const { subscription, topic, id, deadline } = this.#of;
     const { batch } = subscription;
-    const limits = limitsOf(this.#push);
-    const room = { ...batch, ...limits, records: Math.min(batch.maxRecords, limits.records ?? Infinity) };
-    const call = { records: room.records, bytes: batch.maxBytes };
-    const sink = this.#ports.openCall({ ...call, ...(limits.end !== undefined && { end: limits.end }) }, subscription);
+    const { records = Infinity, end } = limitsOf(this.#push);
+    const call = { records: Math.min(batch.maxRecords, records), bytes: batch.maxBytes };
+    const sink = this.#ports.openCall({ ...call, ...(end !== undefined && { end }) }, subscription);
     try {
       const options = { ...call, deadline };
       const look = await lookAtPartition(this.#ports, topic, id.partition, this.#committed, sink, options);
