@@ -1,5 +1,5 @@
 import type { PushHistory, PushViolation, TargetCall } from './history.ts';
-import { isForeign, type LineHistory, slotsBetween } from './index.ts';
+import { isForeign, isTake, type LineHistory, slotsBetween } from './index.ts';
 import { passes } from './record-sink.ts';
 
 /** A clock may be this wrong before leases do not hold: they outlive calls by more. */
@@ -11,6 +11,7 @@ export function checkCalls(line: LineHistory, history: PushHistory): PushViolati
     ...line.calls.flatMap((call) => checkCall(line, call, history)),
     ...checkOverlaps(line, history),
     ...checkWaits(line, history),
+    ...checkHalves(line),
     ...checkPrompt(line, history),
   ];
 }
@@ -82,11 +83,25 @@ function checkWaits({ name, calls, changes }: LineHistory, { skewMs }: PushHisto
     if (told?.kind !== 'away' || told.retryAfterMs === undefined || toldAt === undefined) return [];
     const until = toldAt + told.retryAfterMs - 2 * skewMs;
     const step = changes.find(({ at, before }) => at >= toldAt && before?.epoch === epoch);
-    if (step === undefined || isForeign(step)) return [];
+    if (step === undefined || isForeign(step) || isTake(step)) return [];
     const next = calls.find(({ sentAt }) => sentAt >= step.at);
     if (next === undefined || next.sentAt >= until) return [];
     if (changes.some((change) => change.at > step.at && change.at <= next.sentAt && isForeign(change))) return [];
     return [{ kind: 'tried too early', what: `${name} at ${next.sentAt}, ${until - next.sentAt} ms before it was to` }];
+  });
+}
+
+/** A batch that failed without a name is halved, once that was written down, unless somebody moved on. */
+function checkHalves({ name, calls, changes }: LineHistory): PushViolation[] {
+  return calls.flatMap(({ told, toldAt, epoch, records }): PushViolation[] => {
+    if (told?.kind !== 'failed' || told.at !== undefined || toldAt === undefined || records.length < 2) return [];
+    const step = changes.find(({ at, before }) => at >= toldAt && before?.epoch === epoch);
+    if (step?.after?.push?.failure === undefined || isTake(step)) return [];
+    const next = calls.find(({ sentAt }) => sentAt >= step.at);
+    if (next === undefined || next.records.length <= Math.ceil(records.length / 2)) return [];
+    if (changes.some((change) => change.at > step.at && change.at <= next.sentAt && isForeign(change))) return [];
+    const what = `${name} at ${next.sentAt}: ${next.records.length} after ${records.length} had failed`;
+    return [{ kind: 'more than the span', what }];
   });
 }
 
@@ -106,7 +121,7 @@ function checkPrompt(line: LineHistory, { prompt }: PushHistory): PushViolation[
         ...line.slots.filter(({ base }) => base < slot.base).map(({ storedAt }) => storedAt),
       );
       const waited = (firstAt.get(slot.base + i) ?? Number.POSITIVE_INFINITY) - readable;
-      if (waited <= prompt.boundMs || !passes(line.subscription.filter, record)) return [];
+      if (readable < prompt.from || waited <= prompt.boundMs || !passes(line.subscription.filter, record)) return [];
       return [{ kind: 'late', what: `${line.name} was given ${record}@${slot.base + i} after ${waited} ms` }];
     }),
   );

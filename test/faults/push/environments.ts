@@ -49,6 +49,7 @@ export interface PushEnvironment extends Environment {
   readonly phaseMs: readonly [number, number];
   /** How many messages are worked on at once. */
   readonly concurrency: number;
+  readonly timeoutsMs: readonly number[];
   /** A target without moods is to have each record within this, ms; absent: nobody is told when. */
   readonly boundMs?: number;
 }
@@ -90,6 +91,7 @@ const PLAIN: PushEnvironment = {
   grow: 0.1,
   phaseMs: [10_000, 60_000],
   concurrency: 50,
+  timeoutsMs: [3_000, 8_000],
   pausesMs: [0, 20_000, 2 * MINUTE],
 };
 /** Nothing of a wake-up's sources gets lost: what is left of them has to do. */
@@ -150,10 +152,13 @@ export const PUSH_ENVIRONMENTS: readonly PushEnvironment[] = [
     undone: 0,
     unanswered: 0,
     late: 0,
-    moods: ['hangs', 'broken', 'away', 'slow'],
+    moods: ['hangs'],
+    changes: 1,
+    phaseMs: [90_000, 120_000],
+    timeoutsMs: [20_000],
     halting: 0,
     skewMs: 0,
-    concurrency: 8,
+    concurrency: 4,
     boundMs: 6_000,
   },
 ];

@@ -19,8 +19,11 @@ export interface PushHistory {
   readonly retentionMs: number;
   /** By which hosts' clocks may differ from the service's. */
   readonly skewMs: number;
-  /** Names of subscriptions whose targets are in no mood, and within how many ms they are to have each record. */
-  readonly prompt: { readonly names: readonly string[]; readonly boundMs: number } | undefined;
+  /**
+   * Names of subscriptions whose targets are in no mood, and within how many ms they are to have each record, once it is
+   * known of the others how slow they are.
+   */
+  readonly prompt: { readonly names: readonly string[]; readonly boundMs: number; readonly from: number } | undefined;
   reservedAt(topicId: string, partition: number, offset: number): number | undefined;
 }
 

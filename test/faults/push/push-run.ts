@@ -177,7 +177,7 @@ export class PushRun extends Run {
       target: { lambda: { functionArn: `arn:aws:lambda:eu-west-1:000000000000:function:${name}` } },
       from: random.chance(environment.latest) ? 'latest' : 'earliest',
       batch: { maxRecords: isPrompt ? 100 : random.pick([1, 3, 10, 100]) },
-      timeoutMs: random.pick([3_000, 8_000]),
+      timeoutMs: random.pick(environment.timeoutsMs),
       retry: { maxAttempts: random.between(1, 3), minBackoffMs, maxBackoffMs },
       onFailure: random.chance(environment.halting) ? 'halt' : 'deadLetter',
       haltAfterDeadLetters: random.pick([3, 10]),

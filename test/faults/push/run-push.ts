@@ -9,6 +9,8 @@ import type { PushHistory, PushViolation } from './history.ts';
 import { PushRun } from './push-run.ts';
 import { situationsOf } from './situations.ts';
 
+/** Until every target has been met once. */
+const KNOWN_AFTER_MS = 80_000;
 /** A run that takes more has lost its way. */
 const EVENTS_MAX = 600_000;
 
@@ -38,6 +40,7 @@ export async function runPushSeed(seed: number, options: PushRunOptions = {}): P
   const { habits, spillAboveBytes, retentionMs, boundMs } = environment;
   const { traced = false } = options;
   const world = new World(dynamodb, { habits, spillAboveBytes, traced, seed });
+  const begun = world.now;
   const run = new PushRun(world, environment);
   options.sabotage?.(run);
   const violations: PushViolation[] = [];
@@ -47,7 +50,7 @@ export async function runPushSeed(seed: number, options: PushRunOptions = {}): P
     if (!(error instanceof NoEnd)) throw error;
     violations.push({ kind: 'no end', what: error.message });
   }
-  const prompt = boundMs === undefined ? undefined : { names: run.prompt, boundMs };
+  const prompt = boundMs === undefined ? undefined : { names: run.prompt, boundMs, from: begun + KNOWN_AFTER_MS };
   const history = run.seen.history({ retentionMs, skewMs: run.skewMs, prompt });
   for (const [situation, times] of situationsOf(history)) world.coverage.count(situation, times);
   const unexpected = run.violations.map(({ what }): PushViolation => ({ kind: 'unexpected error', what }));
