@@ -69,7 +69,8 @@ function checkOverlaps(
   for (const [i, call] of begun.entries()) {
     const other = begun.slice(Math.max(0, i - 3), i).find(({ isInTime, end = 0 }) => isInTime && end > call.begin!);
     if (other === undefined) continue;
-    const taken = changes.find(({ after }) => after?.epoch === other.epoch)?.at ?? 0;
+    // Either may be one who was fenced, and does not know it yet.
+    const taken = changes.find(({ after }) => after?.epoch === other.epoch || after?.epoch === call.epoch)?.at ?? 0;
     if (foreign.some((at) => at >= taken && at <= call.begin!)) continue;
     const at = `${name} ${topicId}.${partition}: ${other.records[0]!.offset} at ${other.begin} to ${other.end}`;
     found.push({ kind: 'two calls at once', what: `${at}, ${call.records[0]!.offset} at ${call.begin}` });
