@@ -1,4 +1,5 @@
 import { GROUP_SITUATIONS } from './groups/coverage.ts';
+import type { PushSituation } from './push/coverage.ts';
 
 /** Situations in which the protocol's rules matter. A run without them proves nothing, so they are counted. */
 export const SITUATIONS = [
@@ -63,7 +64,7 @@ export const SITUATIONS = [
   ...GROUP_SITUATIONS,
 ] as const;
 
-export type Situation = (typeof SITUATIONS)[number];
+export type Situation = (typeof SITUATIONS)[number] | PushSituation;
 
 export class Coverage {
   readonly counts = new Map<Situation, number>();
