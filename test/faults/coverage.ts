@@ -1,5 +1,5 @@
 import { GROUP_SITUATIONS } from './groups/coverage.ts';
-import type { PushSituation } from './push/coverage.ts';
+import { PUSH_SITUATIONS } from './push/coverage.ts';
 
 /** Situations in which the protocol's rules matter. A run without them proves nothing, so they are counted. */
 export const SITUATIONS = [
@@ -62,9 +62,10 @@ export const SITUATIONS = [
   'no answer',
   'offset out of range',
   ...GROUP_SITUATIONS,
+  ...PUSH_SITUATIONS,
 ] as const;
 
-export type Situation = (typeof SITUATIONS)[number] | PushSituation;
+export type Situation = (typeof SITUATIONS)[number];
 
 export class Coverage {
   readonly counts = new Map<Situation, number>();
