@@ -20,7 +20,7 @@ export interface GroupPurgePorts {
   readonly subscribers: { remove(topicId: string, group: GroupId): Promise<void> };
   readonly deadLetters: {
     list(group: GroupId, query: { readonly limit: number }): Promise<Page<DeadLetter>>;
-    delete(group: GroupId, id: DeadLetterId): Promise<boolean>;
+    delete(group: GroupId, letter: DeadLetter): Promise<boolean>;
   };
   readonly deadLetterObjects: { remove(group: GroupId, id: DeadLetterId): Promise<void> };
   readonly clock: Clock;
