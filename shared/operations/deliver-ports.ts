@@ -64,7 +64,7 @@ export interface DeliverPorts extends GroupPorts, KeepPorts, WakePorts {
     /** Of a partition, by offset; strongly consistent. */
     first(group: GroupId, partition: PartitionId): Promise<Redrive | undefined>;
     postpone(group: GroupId, letter: DeadLetterId, at: number): Promise<void>;
-    /** Removes the letter, whose object is removed already. */
+    /** Removes the letter; its object, if it has one, stays. */
     end(group: GroupId, letter: DeadLetterId): Promise<boolean>;
     /** It failed, and stands as given. */
     land(group: GroupId, letter: DeadLetter): Promise<void>;

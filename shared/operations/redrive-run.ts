@@ -103,9 +103,9 @@ export class RedriveRun {
     const { group } = this.#of.id;
     const { clock, redrives } = this.#ports;
     if (delivered.kind === 'done') {
-      // The object first: without its item nobody would find it.
-      if ('object' in letter.payload) await this.#ports.deadLetterObjects.remove(group, letter);
+      // The item first: without its object, a run that dies in between would leave a record that looks lost.
       await redrives.end(group, letter);
+      if ('object' in letter.payload) await this.#ports.deadLetterObjects.remove(group, letter);
       return 'on';
     }
     this.#push = { ...this.#push, isSlow: true };

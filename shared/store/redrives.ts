@@ -92,7 +92,7 @@ export class Redrives {
   }
 
   /**
-   * Ends one by removing its letter, whose object, if it has one, is removed already.
+   * Ends one by removing its letter. Its object, if it has one, is for others to remove.
    *
    * @returns false when the letter was gone @throws {WriteFailed}
    */

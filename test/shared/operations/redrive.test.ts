@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DeadLetter } from '../../../shared/domain/dead-letter.ts';
 import { deadLetterIdText } from '../../../shared/domain/dead-letter.ts';
-import { REDRIVE_AWAY_MS, REDRIVE_LETTERS_MAX } from '../../../shared/domain/limits.ts';
+import { INLINE_DEAD_LETTER_BYTES_MAX, REDRIVE_AWAY_MS, REDRIVE_LETTERS_MAX } from '../../../shared/domain/limits.ts';
 import { redriveDeadLetters } from '../../../shared/operations/redrive-dead-letters.ts';
 import { openPushBench, type PushBench } from '../../support/push-bench.ts';
 
@@ -202,5 +203,33 @@ describe('a redrive', () => {
     });
     await expect(redrive({ group: 'nobody' })).rejects.toMatchObject({ code: 'group_not_found' });
     expect((await stored())[0]).not.toHaveProperty('redriveAt');
+  });
+
+  it('of a large one, broken off when it was delivered, leaves no record that looks lost', async () => {
+    fail(0);
+    await bench.append([randomBytes(INLINE_DEAD_LETTER_BYTES_MAX).toString('base64')]);
+    await bench.wake({ last: 0 });
+    await bench.drain();
+    expect((await bench.objects()).filter((key) => key.startsWith('dead-letters/'))).toHaveLength(1);
+    fail();
+    await redrive();
+    bench.queue.length = 0;
+    const host = bench.host();
+    const { group } = bench.positionId();
+    const to = { group, topic: 't', known: 2 };
+    const { deadLetterObjects: real, aside: _, ...rest } = host.ports;
+    const deadLetterObjects: typeof real = {
+      put: (...args) => real.put(...args),
+      get: (...args) => real.get(...args),
+      remove: async () => {
+        throw new Error('it dies');
+      },
+    };
+    const ports = { ...rest, deadLetterObjects };
+    await expect(bench.wake({ to, isRedrive: true }, { ...host, ports })).rejects.toThrow('it dies');
+    await bench.wake({ to, isRedrive: true });
+    expect(bench.calls).toEqual(['s:0 0', 's:0 0']);
+    expect(await stored()).toEqual([]);
+    expect((await bench.position()).owner).toBeUndefined();
   });
 });
