@@ -83,7 +83,7 @@ export const GROUP_OPERATIONS: { readonly [route in GroupRoute]: Operation } = {
   'POST /v1/groups/{group}/dead-letters/redrive': {
     summary: 'As that of the subscription of this name: dead letters of a group whose members poll are not given back',
     takes: ['group'],
-    body: body('Redrive', { filter: {} }),
+    body: body('Redrive'),
     answers: { 202: answer('They are on their way', json('Redriving')) },
     refuses: [
       ...BODY,
