@@ -1,3 +1,4 @@
+import { JOINS_GATHERED_MS } from '../shared/domain/limits.ts';
 import { GroupBench, type GroupCost } from './groups.ts';
 import type { Law } from './section.ts';
 
@@ -19,6 +20,7 @@ export async function handOver(partitions: number): Promise<HandOver> {
     const container = bench.container();
     const join = { topics: [TOPIC], sessionTimeoutMs: 30_000 };
     const { memberId, assigned } = (await bench.call(container, 'poll', join)).answer;
+    bench.now += JOINS_GATHERED_MS; // the clock stands still: nobody may have to wait for it
     const second = await bench.call(container, 'poll', join);
     bench.now += 1_000;
     const told = (await bench.call(container, 'poll', { memberId, positions: assigned })).answer;

@@ -38,7 +38,7 @@ interface PutOptions {
   readonly sqs?: string;
   readonly eventBridge?: string;
   readonly from?: Place;
-  readonly filter?: object | null;
+  readonly filter?: object | typeof EVERY_RECORD;
   readonly maxRecords?: number;
   readonly maxAttempts?: number;
   readonly timeout?: number;
@@ -78,7 +78,7 @@ function addPut(subscriptions: Command, run: Runner): void {
       ...(topic && { topics: topic }),
       ...(target && { target }),
       ...(from !== undefined && { from }),
-      ...(filter !== undefined && { filter }),
+      ...(filter !== undefined && { filter: filter === EVERY_RECORD ? null : filter }),
       ...(maxRecords !== undefined && { batch: { maxRecords } }),
       ...(maxAttempts !== undefined && { retry: { maxAttempts } }),
       ...(timeout !== undefined && { timeoutMs: timeout }),
@@ -103,8 +103,11 @@ function targetOf({ lambda, http, sqs, eventBridge }: PutOptions): SubscriptionT
   return named[0];
 }
 
-function pattern(text: string): object | null {
-  if (text === 'none') return null;
+/** Instead of a pattern. As itself, for the parser of options takes null for an option without a value. */
+const EVERY_RECORD = 'none';
+
+function pattern(text: string): object | typeof EVERY_RECORD {
+  if (text === EVERY_RECORD) return EVERY_RECORD;
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value;

@@ -80,7 +80,12 @@ export function openDeliver(
   const openCall: DeliverPorts['openCall'] = (room, { filter }) =>
     new DeliveryPart(room, filter === undefined ? undefined : filters.of(filter));
   const wakeQueue = new WakeQueue(sqs, wakeQueueUrl);
-  return { ...backbone, wakeQueue, callOf, openCall, openLetter: openKeptRecord, ...(aside && { aside }) };
+  // Deliveries go by the clock that is set right, timers of calls by the host's: a lease must outlive its call by either.
+  const byHostClock: DeliverPorts['callOf'] = (subscription) => {
+    const send = callOf(subscription);
+    return (batch, deadline) => send(batch, Date.now() + deadline - backbone.clock.now());
+  };
+  return { ...backbone, wakeQueue, callOf: byHostClock, openCall, openLetter: openKeptRecord, ...(aside && { aside }) };
 }
 
 /** How targets are called that are reached by these. */

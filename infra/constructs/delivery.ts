@@ -80,7 +80,7 @@ export class Delivery extends Construct {
       logLevel,
     });
     this.#check.addEnvironment(ENV.role, this.role.roleArn);
-    this.#check.addEnvironment(ENV.ownPrefix, `${Stack.of(this).stackName}-`);
+    this.#check.addEnvironment(ENV.ownPrefix, namesWithin(scope));
     this.#pushing = [deliver, aside];
 
     storage.grantDeliver(deliver);
@@ -166,6 +166,12 @@ export class Delivery extends Construct {
   forbidHost(host: string): void {
     for (const fn of [...this.#pushing, this.#check]) fn.addEnvironment(ENV.ownHosts, host);
   }
+}
+
+/** How CloudFormation begins the names of what it makes in here: others in the same stack may be pushed to. */
+function namesWithin(scope: Construct): string {
+  const ids = scope.node.scopes.slice(Stack.of(scope).node.scopes.length).map(({ node }) => node.id);
+  return `${Stack.of(scope).stackName}-${ids.join('').replace(/[^A-Za-z0-9]/g, '')}`;
 }
 
 function allow(fn: IFunction | IGrantable, queue: Queue, verbs: readonly string[]): void {

@@ -8,7 +8,12 @@ import {
   waitUntilTableExists,
 } from '@aws-sdk/client-dynamodb';
 import { BucketAlreadyOwnedByYou, CreateBucketCommand, type S3Client } from '@aws-sdk/client-s3';
-import { CreateQueueCommand, GetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import {
+  CreateQueueCommand,
+  GetQueueAttributesCommand,
+  SetQueueAttributesCommand,
+  type SQSClient,
+} from '@aws-sdk/client-sqs';
 import { DELIVER_FUNCTION_TIMEOUT_MS, WAKE_TRIES_MAX } from '../../shared/domain/limits.ts';
 
 export interface TableNames {
@@ -30,7 +35,10 @@ export interface QueueUrls {
 /** Attribute by which items of both tables expire, epoch seconds. */
 const EXPIRY_ATTRIBUTE = 'expiresAt';
 
-/** Everything that a backbone stores things in, as the stack makes it. What exists already is kept as it is. */
+/**
+ * Everything that a backbone stores things in, as the stack makes it. Tables and bucket that exist are kept as they are;
+ * queues get the attributes that this version gives them.
+ */
 export async function createBackboneResources(
   clients: { readonly dynamodb: DynamoDBClient; readonly s3: S3Client; readonly sqs: SQSClient },
   names: ResourceNames,
@@ -49,9 +57,11 @@ async function createQueues(sqs: SQSClient, names: ResourceNames): Promise<Queue
     new GetQueueAttributesCommand({ QueueUrl: dead.QueueUrl, AttributeNames: ['QueueArn'] }),
   );
   const redrive = { deadLetterTargetArn: Attributes!.QueueArn, maxReceiveCount: WAKE_TRIES_MAX };
-  const wake = await sqs.send(
-    new CreateQueueCommand({
-      QueueName: names.wakeQueue,
+  // Without attributes: a queue that has others, of an earlier version, would be refused.
+  const wake = await sqs.send(new CreateQueueCommand({ QueueName: names.wakeQueue }));
+  await sqs.send(
+    new SetQueueAttributesCommand({
+      QueueUrl: wake.QueueUrl,
       Attributes: {
         VisibilityTimeout: String((6 * DELIVER_FUNCTION_TIMEOUT_MS) / 1_000),
         RedrivePolicy: JSON.stringify(redrive),

@@ -223,7 +223,7 @@ export const PENDING_GRACE_MS = 5_000;
 export const SWEEP_POSITIONS_MAX = 10_000;
 /** The longest that the wake queue keeps a message back. Source: AWS, SQS quotas, "Message delay", 15 minutes. */
 export const WAKE_DELAY_MS_MAX = 900_000;
-/** How long it is remembered that a partition grew in an hour: the sweep looks at it for two more. */
+/** How long it is remembered that a partition grew in an hour: the sweep looks at it until the next one is over. */
 export const TOUCHED_LIFE_MS = 3 * 3_600_000;
 /** How long the secret before the last rotation still signs. */
 export const OLD_SECRET_LIFE_MS = 24 * 3_600_000;

@@ -115,11 +115,19 @@ export function judgeCall(
   }
   const { attempts, firstFailedAt } = alone;
   const letter = { error, attempts, firstFailedAt, isRecordsOwnFault: false };
-  return { kind: 'dead', committed, push: withoutFailure(failed), letter };
+  // Should it not be kept, it is sent once more, and alone: it is not settled.
+  return { kind: 'dead', committed, push: { ...failed, failure: { ...alone, attempts: attempts - 1 } }, letter };
 }
 
-/** What follows once the record at `committed` is kept as a dead letter. */
-export function afterDeadLetter(push: PushState, letter: Letter, { haltAfterDeadLetters }: Policy) {
+/** What follows once a record is kept as a dead letter. @param committed the offset behind it */
+export function afterDeadLetter(
+  { failure, ...rest }: PushState,
+  committed: number,
+  letter: Letter,
+  { haltAfterDeadLetters }: Policy,
+) {
+  const isBehind = failure === undefined || committed >= failure.end;
+  const push = { ...rest, ...(!isBehind && { failure: { ...failure, attempts: 0, absences: 0 } }) };
   if (letter.isRecordsOwnFault) return { push };
   const inARow = (push.deadLettersInARow ?? 0) + 1;
   if (inARow < haltAfterDeadLetters) return { push: { ...push, deadLettersInARow: inARow } };

@@ -15,7 +15,7 @@ export interface Topic {
   readonly hiddenUntil: number;
   /** Partitions for which there may be heads, where these are more: it is growing, or a growth was broken off. */
   readonly growingTo?: number;
-  /** Somebody subscribes to it, or did: what is appended has to be told. */
+  /** Somebody subscribes to it: what is appended has to be told. */
   readonly subscribed?: true;
 }
 

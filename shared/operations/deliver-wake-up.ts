@@ -1,11 +1,15 @@
 import { TopicNotFound } from '../domain/errors.ts';
+import { nextEpoch } from '../domain/group.ts';
+import { GroupNotFound } from '../domain/group-errors.ts';
 import { CLOCK_MARGIN_MS, SETTLE_AFTER_MS, WAKE_HOPS_MAX } from '../domain/limits.ts';
 import type { Position, PositionId } from '../domain/position.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Subscriber, WakeUp } from '../domain/wake-up.ts';
+import { createPositions } from './create-positions.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
 import { DeliveryRun } from './delivery-run.ts';
+import { findTopic } from './group-topics.ts';
 import { RedriveRun } from './redrive-run.ts';
 
 export interface DeliverCall {
@@ -118,11 +122,26 @@ async function find(
   if (subscription?.group.id !== id.group.id || subscription.state !== 'active') return undefined;
   if (!subscription.topics.includes(to.topic)) return undefined;
   if (position !== undefined) return { subscription, position };
-  // One that it knew is made with the subscription; one that was added since starts at its first record (G5).
+  // One that it knew is made with the subscription.
   if (id.partition < to.known) return undefined;
-  await ports.positions.create(id, { epoch: ports.clock.now(), committed: 0 });
-  const made = await ports.positions.read(id, true);
+  const made = await makeAdded(ports, id, to.topic);
   return made && { subscription, position: made };
+}
+
+/** A partition that was added since starts at its first record (G5). @returns undefined when topic or group is gone */
+async function makeAdded(ports: DeliverPorts, id: PositionId, topicName: string): Promise<Position | undefined> {
+  const { group, topicId, partition } = id;
+  const topic = await findTopic(ports.topics, topicName, true);
+  if (topic?.id !== topicId) return undefined;
+  // Whoever shows, seeks, resumes or purges finds the position by it.
+  await ports.groupTopics.note(group, topic);
+  try {
+    await createPositions(ports, group, [{ topicId, partition, epoch: nextEpoch(0, ports.clock.now()), committed: 0 }]);
+  } catch (error) {
+    if (error instanceof GroupNotFound) return undefined;
+    throw error;
+  }
+  return ports.positions.read(id, true);
 }
 
 /** How long it is not to be delivered to: somebody is at it, or it failed. */

@@ -11,6 +11,7 @@ import type { DeliverPorts, DeliverySink } from './deliver-ports.ts';
 import { keepDeadLetter } from './keep-dead-letter.ts';
 import { lookAtPartition } from './partition-look.ts';
 import { stopSubscription } from './stop-subscription.ts';
+import { SubscriptionChanges } from './subscription-changes.ts';
 
 /** What a run is about. */
 export interface RunOf {
@@ -49,6 +50,7 @@ export class DeliveryRun {
   readonly #ports: DeliverPorts;
   readonly #of: RunOf;
   readonly #owner: string;
+  readonly #changes: SubscriptionChanges;
   #epoch: number;
   #committed: number;
   #push: PushState;
@@ -59,6 +61,7 @@ export class DeliveryRun {
     this.#ports = ports;
     this.#of = of;
     this.#owner = ports.newRunId();
+    this.#changes = new SubscriptionChanges(ports, of.subscription);
     this.#epoch = of.position.epoch;
     this.#committed = of.position.committed;
     this.#push = of.position.push ?? {};
@@ -71,7 +74,7 @@ export class DeliveryRun {
   async run(isCertain: boolean): Promise<RunEnd> {
     try {
       for (let mustTake = isCertain; ; mustTake = false) {
-        if (!this.#hasTime()) return { kind: 'later', waitMs: 0 };
+        if (await this.#hasToEnd()) return { kind: 'later', waitMs: 0 };
         const end = await this.#runOnce(mustTake);
         if (end !== 'look') return end;
         // What came while this run was at it was dropped: whoever lets go looks.
@@ -98,7 +101,7 @@ export class DeliveryRun {
     for (let read = first.value; ; read = await this.#read()) {
       const went = await this.#advance(read);
       if (went !== 'on') return went;
-      if (!this.#hasTime()) return (await this.#step(false)) ? { kind: 'later', waitMs: 0 } : IDLE;
+      if (await this.#hasToEnd()) return (await this.#step(false)) ? { kind: 'later', waitMs: 0 } : IDLE;
     }
   }
 
@@ -139,8 +142,7 @@ export class DeliveryRun {
     const isMore = hasMore ? this.#isBehind(next) : false;
     const delivered = await send(batch, startedAt + subscription.timeoutMs);
     const now = clock.now();
-    const offsets = records.map(({ offset }) => offset);
-    const call = { offsets, next, hasMore: await isMore, tookMs: now - startedAt };
+    const call = { offsets: records.map(({ offset }) => offset), next, hasMore: await isMore, tookMs: now - startedAt };
     const outcome = judgeCall(this.#push, call, delivered, subscription, now, this.#ports.random());
     this.#count(outcome.committed);
     this.#committed = outcome.committed;
@@ -171,8 +173,8 @@ export class DeliveryRun {
     const { error, attempts, firstFailedAt } = letter;
     const about = { topicId: id.topicId, partition: id.partition, offset, topic: topic.name, error, attempts };
     await keepDeadLetter(this.#ports, id.group, { ...about, firstFailedAt }, sink.keep(offset));
-    const { push, stop } = afterDeadLetter(this.#push, letter, subscription);
     this.#committed = offset + 1;
+    const { push, stop } = afterDeadLetter(this.#push, this.#committed, letter, subscription);
     this.#push = push;
     return stop === undefined ? this.#proceed(true) : this.#stop(stop);
   }
@@ -279,6 +281,11 @@ export class DeliveryRun {
 
   get #leaseMs(): number {
     return this.#of.subscription.timeoutMs + PUSH_LEASE_MARGIN_MS;
+  }
+
+  /** Time is up, or the subscription is another by now, or none: whoever looks next knows it as it is. */
+  async #hasToEnd(): Promise<boolean> {
+    return !this.#hasTime() || (await this.#changes.isOutdated());
   }
 
   /** No call begins that this run, or its lease, may not outlive. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../domain/clock.ts';
 import type { BatchSlot } from '../domain/slot.ts';
 import type { UploadId } from '../domain/upload.ts';
-import type { Sink } from './read-batches.ts';
+import type { Sink } from './look.ts';
 
 export interface LinkPorts {
   readonly uploadUrls: {

@@ -15,6 +15,11 @@ export interface PartitionBounds {
   readonly logEndOffset: number;
 }
 
+/** The offset at one end of a partition. */
+export function boundOf(bounds: PartitionBounds, place: 'earliest' | 'latest'): number {
+  return place === 'earliest' ? bounds.logStartOffset : bounds.highWatermark;
+}
+
 /**
  * Finds a partition's bounds by walking: the head's register proves nothing about what it has forgotten. What the walk
  * proves is stored, so the next one begins there.

@@ -1,15 +1,12 @@
 import { OffsetOutOfRange, TopicNotFound } from '../domain/errors.ts';
-import type { Slot } from '../domain/slot.ts';
-import type { PartitionId, Topic } from '../domain/topic.ts';
+import type { Topic } from '../domain/topic.ts';
 import type { GroupPorts } from './group-ports.ts';
 import { type LinkingSink, linkUploads } from './link-uploads.ts';
-import { findBounds } from './partition-bounds.ts';
-import { hasRoom, slotsLike, withMargin } from './slots-to-read.ts';
-import { SpilledBatches } from './spilled-batches.ts';
+import { lookFrom } from './look.ts';
+import { boundOf } from './partition-bounds.ts';
 import { passingError } from './store-failed.ts';
-import { Walk } from './walk.ts';
 
-/** Slots that are likely to fill so many bytes: the first Query asks for no more, later ones for twice as many each. */
+/** Slots that are likely to fill so many bytes: one Query asks for no more. */
 const SLOT_BYTES_LIKELY = 4_096;
 
 export interface LookOptions {
@@ -54,90 +51,29 @@ export async function lookAtPartition(
   options: LookOptions,
 ): Promise<{ readonly position: number; readonly isFull: boolean }> {
   const id = { topicId: topic.id, partition };
-  const { proven, readers } = ports;
+  const { proven } = ports;
   const slotsMax = Math.max(1, Math.min(options.records, Math.ceil(options.bytes / SLOT_BYTES_LIKELY)));
-  let position = offset;
-  let mayReset = options.reset !== undefined;
-  let stopAtExpired = true;
-  for (;;) {
-    const from = position;
-    const walk = new Walk(ports, topic, partition, { from });
-    const taken = await runInto(ports, id, walk, part, { slotsMax, stopAtExpired, deadline: options.deadline });
-    readers.proven(id, from, walk.position);
-    readers.answered(id, slotsMax, taken.slots, taken.isFull);
-    if (walk.head !== undefined) proven.noteHead(id, walk.head);
-    proven.noteWalk(id, from, walk.position);
-    if (taken.slots > 0 || taken.isFull) return { position: walk.position, isFull: taken.isFull };
-    if (walk.headMissing) throw gone(ports, topic);
-    const mayBeBelow = walk.metExpired || walk.logStart > from;
-    const isInRange = !mayBeBelow && (walk.head === undefined || from <= walk.head.next);
-    if (isInRange || !stopAtExpired) {
-      await walk.advance();
-      return { position: walk.position, isFull: false };
-    }
-    const bounds = await findBounds(ports, topic, partition, options.deadline);
-    if (bounds === undefined) throw gone(ports, topic);
-    const { logStartOffset, highWatermark, logEndOffset } = bounds;
-    proven.note(id, highWatermark, logStartOffset);
-    // Expired records lie behind some that are not: a hole, to be passed like a void.
-    if (from >= logStartOffset && from <= logEndOffset) stopAtExpired = false;
-    else if (mayReset) {
-      position = options.reset === 'earliest' ? logStartOffset : highWatermark;
-      mayReset = false;
-    } else throw new OffsetOutOfRange(from, logStartOffset, highWatermark);
-  }
-}
-
-function gone(ports: GroupPorts, topic: Topic): TopicNotFound {
-  ports.topics.drop(topic.name);
-  return new TopicNotFound(topic.name);
-}
-
-/** What went in before something failed stays in: the walk's position is behind it. */
-async function runInto(
-  ports: GroupPorts,
-  id: PartitionId,
-  walk: Walk,
-  part: LinkingSink,
-  { slotsMax, stopAtExpired, deadline }: { slotsMax: number; stopAtExpired: boolean; deadline: number },
-): Promise<{ readonly slots: number; readonly isFull: boolean }> {
-  const { readers } = ports;
-  const spilled = new SpilledBatches(ports, id, readers.slotsWanted(id, slotsMax));
+  const request = { slotsMax, deadline: options.deadline, needsTail: true };
   const sink = linkUploads(ports, part);
-  let slots = 0;
-  let isFull = false;
-  const options = {
-    onPage: (page: readonly Slot[]) => spilled.expect(page),
-    limitAfter: (page: readonly Slot[]) => {
-      const wanted = slotsLike(page, part.room());
-      return wanted === undefined ? undefined : withMargin(wanted);
-    },
-    limit: readers.slotsToRead(id, slotsMax),
-    outline: false,
-    deadline,
-    stopAtExpired,
-    needsTail: () => slots === 0 && !isFull,
-    isFull: () => isFull,
-  };
-  const walked = walk.run(options, async (slot, at) => {
-    const room = part.room();
-    if (slots > 0 && !hasRoom(room, slot)) {
-      isFull = true;
-      return at;
+  let { reset } = options;
+  for (let position = offset; ; reset = undefined) {
+    const look = await lookFrom(ports, topic, partition, position, request, sink);
+    if (look === 'gone') {
+      ports.topics.drop(topic.name);
+      throw new TopicNotFound(topic.name);
     }
-    const whole = await spilled.load(slot, at, room);
-    if (whole === undefined) return slot.last + 1;
-    if (whole.unreadable !== undefined) ports.observe({ kind: whole.unreadable, log: walk.log });
-    const next = await sink.take(whole, at);
-    if (next > at) slots += 1;
-    isFull ||= next <= slot.last || sink.isFull();
-    return next;
-  });
-  try {
-    await Promise.all([walked, readers.refresh(ports, id)]);
-  } catch (error) {
-    if (slots === 0) throw error;
-    passingError(error);
+    const bounds = 'outside' in look ? look.outside : look.bounds;
+    if (bounds !== undefined) proven.note(id, bounds.highWatermark, bounds.logStartOffset);
+    if ('outside' in look) {
+      const { logStartOffset, highWatermark } = look.outside;
+      if (reset === undefined) throw new OffsetOutOfRange(position, logStartOffset, highWatermark);
+      position = boundOf(look.outside, reset);
+      continue;
+    }
+    const { walk, isFull, failure } = look;
+    if (failure !== undefined) passingError(failure); // what went in before stays in
+    if (walk.head !== undefined) proven.noteHead(id, walk.head);
+    proven.noteWalk(id, position, walk.position);
+    return { position: walk.position, isFull };
   }
-  return { slots, isFull };
 }

@@ -7,6 +7,7 @@ import { actOnAll } from '../domain/parallel.ts';
 import type { Page } from '../domain/topic.ts';
 import type { GroupStores } from './group-ports.ts';
 import type { MayGoOn, Task } from './take-turns.ts';
+import { type UnsubscribePorts, unsubscribeTopic } from './unsubscribe-topic.ts';
 
 export interface GroupPurgePorts {
   readonly groups: {
@@ -17,7 +18,8 @@ export interface GroupPurgePorts {
   readonly groupTopics: Pick<GroupStores['groupTopics'], 'all' | 'remove'>;
   readonly positions: Pick<GroupStores['positions'], 'remove'>;
   /** Subscriptions by topic: that of this group, if it was one, is none any more. */
-  readonly subscribers: { remove(topicId: string, group: GroupId): Promise<void> };
+  readonly subscribers: UnsubscribePorts['subscribers'];
+  readonly topicItems: UnsubscribePorts['topicItems'];
   readonly deadLetters: {
     list(group: GroupId, query: { readonly limit: number }): Promise<Page<DeadLetter>>;
     delete(group: GroupId, letter: DeadLetter): Promise<boolean>;
@@ -49,11 +51,12 @@ async function purge(ports: GroupPurgePorts, group: DeletedGroup, mayGoOn: MayGo
   const members = await ports.members.all(group);
   const leave = ({ key, memberId }: (typeof members)[number]) => ports.members.leave(group, key, memberId);
   if (!(await removeAll(members, leave, mayGoOn))) return;
-  for (const { topicId, partitions } of await ports.groupTopics.all(group)) {
+  for (const topic of await ports.groupTopics.all(group)) {
+    const { topicId, partitions } = topic;
     const positions = Array.from({ length: partitions }, (_, partition) => ({ group, topicId, partition }));
     if (!(await removeAll(positions, (position) => ports.positions.remove(position), mayGoOn))) return;
     // What DELETE did not come to.
-    await ports.subscribers.remove(topicId, group);
+    await unsubscribeTopic(ports, group, topic);
     // It tells which positions there may be, so it goes after them.
     await ports.groupTopics.remove(group, topicId);
   }

@@ -66,7 +66,8 @@ async function put(
     const settings = { ...wanted, timeoutMs };
     const subscription = await (seen === undefined ? create(ports, name, settings) : change(ports, seen, settings));
     if (subscription === undefined) continue;
-    if (seen === undefined) await ports.deliveries.switch(true);
+    // In any case: a call before this one may have made it, and broken off here.
+    await ports.deliveries.switch(true);
     await alignTopics(ports, subscription, topics);
     return { subscription, created: seen === undefined };
   }

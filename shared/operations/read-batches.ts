@@ -1,13 +1,9 @@
 import { OffsetOutOfRange, PartitionNotFound, TopicNotFound } from '../domain/errors.ts';
-import type { Room } from '../domain/room.ts';
-import type { Slot } from '../domain/slot.ts';
 import type { PartitionId, Topic } from '../domain/topic.ts';
-import { findBounds, type PartitionBounds } from './partition-bounds.ts';
-import type { ReaderMemory } from './reader-memory.ts';
-import { hasRoom, slotsLike, withMargin } from './slots-to-read.ts';
-import { SpilledBatches, type SpillPorts } from './spilled-batches.ts';
+import { type LookPorts, lookFrom, type Sink } from './look.ts';
+import { boundOf, findBounds, type PartitionBounds } from './partition-bounds.ts';
 import type { TopicCache } from './topic-cache.ts';
-import { type Visit, Walk, type WalkPorts } from './walk.ts';
+import type { Walk } from './walk.ts';
 
 export interface ReadRequest {
   /** Name of the topic. */
@@ -33,26 +29,8 @@ export interface ReadResult {
   readonly highWatermark: number;
 }
 
-/** Where the records go. */
-export interface Sink {
-  /** Takes those of a slot from an offset on. @returns the next offset it wants: within the slot when it is full */
-  readonly take: Visit;
-  /** Takes no more, as far as it knows without seeing what comes next. */
-  isFull(): boolean;
-  /** What it can still take; absent: nobody knows. */
-  room?(): Room;
-}
-
-const ENDLESS: Room = {
-  records: Number.POSITIVE_INFINITY,
-  bytes: Number.POSITIVE_INFINITY,
-  partly: true,
-};
-
-export interface ReadPorts extends WalkPorts, SpillPorts {
-  readonly log: WalkPorts['log'] & SpillPorts['log'];
+export interface ReadPorts extends LookPorts {
   readonly topics: TopicCache;
-  readonly readers: ReaderMemory;
   sleep(ms: number): Promise<void>;
 }
 
@@ -123,81 +101,26 @@ class PartitionRead {
       return bounds === undefined ? 'gone' : boundOf(bounds, offset);
     }
     let position = offset;
-    let stopAtExpired = true;
-    let looked = false;
+    let isFirst = true;
     for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MS_MAX)) {
-      const { walk, delivered } = await this.#look(position, stopAtExpired, !looked);
-      if (walk.headMissing && !delivered) return 'gone';
-      const mayBeBelow = walk.metExpired || walk.logStart > position;
-      const inRange = !mayBeBelow && (walk.head === undefined || position <= walk.head.next);
-      if (!delivered && !inRange && stopAtExpired) {
-        const bounds = await this.#bounds();
-        if (bounds === undefined) return 'gone';
-        const elsewhere = this.#outOfRange(position, bounds);
-        if (elsewhere !== undefined) return elsewhere;
-        // Expired records lie behind some that are not: a hole, to be passed like a void.
-        stopAtExpired = false;
-        continue;
-      }
-      looked = true;
-      position = walk.position;
+      const request = { ...this.#request, needsTail: isFirst };
+      const look = await lookFrom(this.#ports, this.#topic, this.#request.partition, position, request, this.#sink);
+      if (look === 'gone') return 'gone';
+      if ('outside' in look) return this.#elsewhere(position, look.outside);
+      if (look.failure !== undefined) throw look.failure;
+      if (look.bounds !== undefined) this.#know(look.bounds);
+      isFirst = false;
+      position = look.walk.position;
       const remainingMs = this.#waitUntil - this.#ports.clock.now();
-      if (delivered || remainingMs <= 0) return this.#result(walk);
+      if (look.slots > 0 || remainingMs <= 0) return this.#result(look.walk);
       await this.#ports.sleep(Math.min(pauseMs, remainingMs));
       // Deleted, or made again, while nobody wrote to it: seen as soon as by a read that begins now.
       if ((await this.#ports.topics.get(this.#topic.name)).id !== this.#topic.id) return 'gone';
     }
   }
 
-  async #look(from: number, stopAtExpired: boolean, needsTail: boolean) {
-    let delivered = false;
-    let [slots, full] = [0, false];
-    const { slotsMax } = this.#request;
-    const { readers } = this.#ports;
-    const walk = new Walk(this.#ports, this.#topic, this.#request.partition, { from });
-    const spilled = new SpilledBatches(this.#ports, this.#partition, readers.slotsWanted(this.#partition, slotsMax));
-    const room = () => this.#sink.room?.() ?? ENDLESS;
-    const options = {
-      onPage: (slots: readonly Slot[]) => spilled.expect(slots),
-      limitAfter: (slots: readonly Slot[]) => this.#limitAfter(slots),
-      limit: readers.slotsToRead(this.#partition, slotsMax),
-      outline: false,
-      deadline: this.#request.deadline,
-      stopAtExpired,
-      needsTail: () => needsTail && !delivered,
-      isFull: () => this.#sink.isFull(),
-    };
-    const walked = walk.run(options, async (slot, at) => {
-      const left = room();
-      if (delivered && !hasRoom(left, slot)) {
-        full = true;
-        return at;
-      }
-      const whole = await spilled.load(slot, at, left);
-      if (whole === undefined) return slot.last + 1;
-      if (whole.unreadable !== undefined) this.#ports.observe({ kind: whole.unreadable, log: walk.log });
-      const next = await this.#sink.take(whole, at);
-      delivered ||= next > at;
-      if (next > at) slots += 1;
-      full ||= next <= slot.last || this.#sink.isFull();
-      return next;
-    });
-    await Promise.all([walked, readers.refresh(this.#ports, this.#partition)]);
-    readers.proven(this.#partition, from, walk.position);
-    readers.answered(this.#partition, slotsMax, slots, full);
-    if (!delivered) await walk.advance();
-    return { walk, delivered };
-  }
-
-  /** As many slots like these as there is room for. */
-  #limitAfter(slots: readonly Slot[]): number | undefined {
-    const room = this.#sink.room?.();
-    const wanted = room && slotsLike(slots, room);
-    return wanted === undefined ? undefined : withMargin(wanted);
-  }
-
-  #outOfRange(offset: number, bounds: PartitionBounds): number | undefined {
-    if (offset >= bounds.logStartOffset && offset <= bounds.logEndOffset) return undefined;
+  #elsewhere(offset: number, bounds: PartitionBounds): number {
+    this.#know(bounds);
     // Who asked for an end named no offset that could be refused.
     const { reset = typeof this.#request.offset === 'string' ? this.#request.offset : undefined } = this.#request;
     if (reset === undefined) throw new OffsetOutOfRange(offset, bounds.logStartOffset, bounds.highWatermark);
@@ -206,8 +129,12 @@ class PartitionRead {
 
   async #bounds(): Promise<PartitionBounds | undefined> {
     const bounds = await findBounds(this.#ports, this.#topic, this.#request.partition, this.#request.deadline);
-    this.#logStart = Math.max(this.#logStart, bounds?.logStartOffset ?? 0);
+    if (bounds !== undefined) this.#know(bounds);
     return bounds;
+  }
+
+  #know({ logStartOffset }: PartitionBounds): void {
+    this.#logStart = Math.max(this.#logStart, logStartOffset);
   }
 
   #result(walk: Walk): ReadResult {
@@ -220,8 +147,4 @@ class PartitionRead {
       highWatermark: walk.position,
     };
   }
-}
-
-function boundOf(bounds: PartitionBounds, place: 'earliest' | 'latest'): number {
-  return place === 'earliest' ? bounds.logStartOffset : bounds.highWatermark;
 }

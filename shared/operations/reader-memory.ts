@@ -16,8 +16,25 @@ interface Memory {
   /** Offsets that consecutive reads of this container have proven to be settled. */
   provenFrom: number;
   provenTo: number;
-  /** Slots that went into the last answer to a request of so many at most; `full`: there may be more. */
-  answered?: { readonly slotsMax: number; readonly slots: number; readonly full: boolean };
+  /** Slots that went into the last answer that was full, which could have had so many. */
+  full?: { readonly slotsMax: number; readonly slots: number };
+  /** Where the last answer ended that took all there was. */
+  endedAt: number;
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+const NOTHING: Readonly<Memory> = { readAt: 0, provenFrom: 0, provenTo: 0, endedAt: NEVER };
+
+/** What an answer took. */
+export interface Answered {
+  /** Slots that it could have at most. */
+  readonly slotsMax: number;
+  /** The first offset asked for, and where the answer ended. */
+  readonly from: number;
+  readonly to: number;
+  readonly slots: number;
+  /** It could take no more: there may be more. */
+  readonly isFull: boolean;
 }
 
 /**
@@ -30,32 +47,34 @@ export class ReaderMemory {
 
   /** The log start as the head last told it, 0 when it was never read here. */
   logStart(partition: PartitionId): number {
-    return this.#memories.get(keyOf(partition))?.head?.logStart ?? 0;
+    return this.#of(partition).head?.logStart ?? 0;
   }
 
   /**
-   * How many slots to ask a read's first Query for. A slot holds one record or a thousand, and every KB that a Query reads
-   * costs: a little more than what filled the last answer will do, and a few when nothing is known. Too few costs one
-   * more Query. All, when the last answer met the end: what came since is little, and wanted.
+   * How many slots to ask a first Query for that reads from an offset on. A slot holds one record or a thousand, and every
+   * KB that a Query reads costs: a little more than what filled the last answer will do, and a few when nothing is known. Too
+   * few costs one more Query. All, behind what an answer took to the end: what came since is little, and wanted.
    */
-  slotsToRead(partition: PartitionId, slotsMax: number): number {
-    const answered = this.#memories.get(keyOf(partition))?.answered;
-    if (answered === undefined) return Math.min(slotsMax, SLOTS_AT_FIRST);
-    return answered.full ? Math.min(slotsMax, withMargin(this.slotsWanted(partition, slotsMax))) : slotsMax;
+  slotsToRead(partition: PartitionId, from: number, slotsMax: number): number {
+    const wanted = this.slotsWanted(partition, from, slotsMax);
+    if (wanted !== undefined) return Math.min(slotsMax, withMargin(wanted));
+    return this.#of(partition).endedAt === NEVER ? Math.min(slotsMax, SLOTS_AT_FIRST) : slotsMax;
   }
 
-  /** How many slots fill an answer, going by the last one; infinite when that is not known. */
-  slotsWanted(partition: PartitionId, slotsMax: number): number {
-    const answered = this.#memories.get(keyOf(partition))?.answered;
-    if (answered === undefined || !answered.full) return Number.POSITIVE_INFINITY;
-    return Math.ceil((answered.slots * slotsMax) / answered.slotsMax);
+  /** How many slots fill an answer, going by the last full one; undefined when none is known, or none expected. */
+  slotsWanted(partition: PartitionId, from: number, slotsMax: number): number | undefined {
+    const { full, endedAt } = this.#of(partition);
+    if (full === undefined || from >= endedAt) return undefined;
+    return Math.ceil((full.slots * slotsMax) / full.slotsMax);
   }
 
-  /** So many slots went into an answer; `full`: it could take no more. */
-  answered(partition: PartitionId, slotsMax: number, slots: number, full: boolean): void {
+  /** An answer was given. */
+  answered(partition: PartitionId, { slotsMax, from, to, slots, isFull }: Answered): void {
     const memory = this.#memories.get(keyOf(partition));
     if (memory === undefined || slots === 0) return;
-    memory.answered = { slotsMax, slots, full };
+    if (!isFull) memory.endedAt = to;
+    else if (slotsMax > 1) memory.full = { slotsMax, slots }; // of one slot at most nothing can be learned
+    if (isFull && from >= memory.endedAt) memory.endedAt = NEVER; // more had come than one answer takes
   }
 
   /** A read has found every offset from `from` to `to` settled. */
@@ -92,11 +111,15 @@ export class ReaderMemory {
     }
   }
 
+  #of(partition: PartitionId): Readonly<Memory> {
+    return this.#memories.get(keyOf(partition)) ?? NOTHING;
+  }
+
   #remember(partition: PartitionId): Memory {
     const key = keyOf(partition);
     const known = this.#memories.get(key);
     if (known !== undefined) return known;
-    const memory: Memory = { readAt: 0, provenFrom: 0, provenTo: 0 };
+    const memory: Memory = { ...NOTHING };
     this.#memories.set(key, memory);
     if (this.#memories.size > PARTITIONS_MAX) this.#memories.delete(this.#memories.keys().next().value!);
     return memory;

@@ -27,7 +27,7 @@ export class SpilledBatches {
   #slotsLeft: number;
 
   /** @param slotsWanted how many the answer takes, if that is known: none is fetched ahead beyond them */
-  constructor(ports: SpillPorts, partition: PartitionId, slotsWanted: number) {
+  constructor(ports: SpillPorts, partition: PartitionId, slotsWanted = Number.POSITIVE_INFINITY) {
     this.#ports = ports;
     this.#partition = partition;
     this.#slotsLeft = slotsWanted;

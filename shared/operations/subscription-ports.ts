@@ -5,6 +5,7 @@ import type { TargetSpec } from '../domain/target-spec.ts';
 import type { Page, Topic } from '../domain/topic.ts';
 import type { Subscriber } from '../domain/wake-up.ts';
 import type { GroupPorts, GroupStores } from './group-ports.ts';
+import type { UnsubscribePorts } from './unsubscribe-topic.ts';
 import type { WakePorts } from './wake-subscription.ts';
 import type { WalkPorts } from './walk.ts';
 
@@ -24,14 +25,12 @@ export interface SubscriptionPorts
     delete(group: GroupId, at: number): Promise<boolean>;
   };
   readonly subscribers: {
-    of(topicId: string): Promise<readonly Subscriber[]>;
     put(topicId: string, subscriber: Subscriber): Promise<void>;
-    remove(topicId: string, group: GroupId): Promise<void>;
-  };
+  } & UnsubscribePorts['subscribers'];
   readonly topicItems: {
     /** @returns false: this incarnation is gone */
     markSubscribed(topic: Topic): Promise<boolean>;
-  };
+  } & UnsubscribePorts['topicItems'];
   readonly groups: GroupStores['groups'];
   readonly members: GroupStores['members'];
   readonly groupTopics: GroupStores['groupTopics'];

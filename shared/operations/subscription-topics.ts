@@ -1,7 +1,12 @@
 import { TopicNotFound } from '../domain/errors.ts';
 import { type GroupId, type GroupTopic, nextEpoch } from '../domain/group.ts';
 import { GroupFull } from '../domain/group-errors.ts';
-import { GROUP_PARTITIONS_MAX, TOPIC_SUBSCRIPTIONS_MAX } from '../domain/limits.ts';
+import {
+  API_FUNCTION_TIMEOUT_MS,
+  CONFIGURATION_CACHE_MS,
+  GROUP_PARTITIONS_MAX,
+  TOPIC_SUBSCRIPTIONS_MAX,
+} from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import type { Subscription, SubscriptionStart } from '../domain/subscription.ts';
 import { TooManySubscriptions } from '../domain/subscription-errors.ts';
@@ -10,7 +15,14 @@ import { createPositions } from './create-positions.ts';
 import { forgetDeadTopic } from './group-topics.ts';
 import { findOffsets } from './partitions.ts';
 import type { SubscriptionPorts } from './subscription-ports.ts';
-import { wakeSubscription } from './wake-subscription.ts';
+import { unsubscribeTopic } from './unsubscribe-topic.ts';
+import { markPending, sendWakeUps } from './wake-subscription.ts';
+
+/**
+ * How long appends may go untold after a topic was marked: a process still has a copy from before, and takes its time.
+ * The stream of the first subscription may not be read yet then.
+ */
+const UNTOLD_MS_MAX = CONFIGURATION_CACHE_MS + API_FUNCTION_TIMEOUT_MS;
 
 /**
  * Reads the topics that a subscription names, and sees that there is room for it.
@@ -56,7 +68,7 @@ export async function alignTopics(
   const named = new Set(topics.map(({ id }) => id));
   const others = known.filter(({ topicId }) => !named.has(topicId));
   await actOnAll(others, async (topic) => {
-    await ports.subscribers.remove(topic.topicId, group);
+    await unsubscribeTopic(ports, group, topic);
     await forgetDeadTopic(ports, group, topic);
   });
 }
@@ -77,6 +89,8 @@ async function subscribe(
   const all = Array.from({ length: topic.partitions }, (_, partition) => partition);
   const found = await actOnAll(all, (partition) => ports.positions.read({ group, topicId: topic.id, partition }));
   const missing = all.filter((partition) => found[partition] === undefined);
+  // Before there is anything to find: whoever completes what breaks off behind the positions would not know of it.
+  await markPending(ports, subscriber, topic.id, missing, ports.clock.now() + UNTOLD_MS_MAX);
   const added = missing.filter((partition) => partition >= known);
   const offsets = await startsOf(
     ports,
@@ -89,7 +103,7 @@ async function subscribe(
   const epoch = nextEpoch(0, ports.clock.now());
   const starts = offsets.map(({ partition, offset }) => ({ topicId: topic.id, partition, epoch, committed: offset }));
   await createPositions(ports, group, starts);
-  await wakeSubscription(ports, subscriber, topic.id, missing);
+  await sendWakeUps(ports, subscriber, topic.id, missing);
 }
 
 async function startsOf(

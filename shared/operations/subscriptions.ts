@@ -8,6 +8,7 @@ import type { Page } from '../domain/topic.ts';
 import { describeGroup, type GroupOffset } from './describe-groups.ts';
 import { storeFailed } from './store-failed.ts';
 import type { SubscriptionPorts } from './subscription-ports.ts';
+import { unsubscribeTopic } from './unsubscribe-topic.ts';
 import { wakeSubscription } from './wake-subscription.ts';
 
 /** Times that a change begins anew because the subscription was changed by others meanwhile. */
@@ -118,7 +119,7 @@ export async function deleteSubscription(ports: SubscriptionPorts, name: string)
       const topics = await ports.groupTopics.all(group);
       if (!(await ports.subscriptions.delete(group, ports.clock.now()))) continue;
       // Where this is broken off, the purge does it.
-      await actOnAll(topics, ({ topicId }) => ports.subscribers.remove(topicId, group));
+      await actOnAll(topics, (topic) => unsubscribeTopic(ports, group, topic));
       await actOnAll(topics, ({ topicId, partitions }) =>
         actOnAll(
           Array.from({ length: partitions }, (_, partition) => partition),

@@ -70,7 +70,8 @@ class WakeSweep {
   readonly failures: unknown[] = [];
   readonly #ports: WakeSweepPorts;
   readonly #stopAt: number;
-  readonly #subscriptions = new Map<string, Promise<Subscription | undefined>>();
+  /** Subscriptions that are delivered to, by group and topic, as they were found last. */
+  readonly #served = new Map<string, Promise<boolean>>();
   /** What is marked already. */
   readonly #pending = new Set<string>();
   #looks = 0;
@@ -131,10 +132,10 @@ class WakeSweep {
 
   /** While there is a letter to be given back, its mark stays: also while nothing is delivered. */
   async #redrive(mark: Pending): Promise<void> {
-    const { pending, redrives, clock, wakeQueue } = this.#ports;
+    const { pending, redrives, subscriptions, clock, wakeQueue } = this.#ports;
     const { to, topicId, partition, dueAt } = mark;
     if (dueAt + PENDING_GRACE_MS > clock.now()) return;
-    const subscription = await this.#subscriptionOf(to);
+    const subscription = await subscriptions.read(to.group.name);
     const isServed = subscription?.group.id === to.group.id && subscription.topics.includes(to.topic);
     const next = isServed ? await redrives.first(to.group, mark) : undefined;
     if (next === undefined) return pending.remove(mark);
@@ -145,9 +146,7 @@ class WakeSweep {
 
   async #standingOf({ topicId, partition }: PartitionId, to: Subscriber, next: number): Promise<Standing> {
     this.#looks += 1;
-    const subscription = await this.#subscriptionOf(to);
-    if (subscription?.group.id !== to.group.id || subscription.state !== 'active') return 'resting';
-    if (!subscription.topics.includes(to.topic)) return 'resting';
+    if (!(await this.#isServed(to))) return 'resting';
     const position = await this.#ports.positions.read({ group: to.group, topicId, partition }, true);
     // One that was added since is made by its first delivery.
     if (position === undefined) return partition >= to.known && next > 0 ? 'behind' : 'resting';
@@ -157,10 +156,16 @@ class WakeSweep {
     return isOwned || (position.push?.failure?.retryAt ?? 0) > now ? 'busy' : 'behind';
   }
 
-  #subscriptionOf({ group }: Subscriber): Promise<Subscription | undefined> {
-    const known = this.#subscriptions.get(group.name) ?? this.#ports.subscriptions.read(group.name);
-    this.#subscriptions.set(group.name, known);
-    return known;
+  /** That it is, is remembered for this run. That it is not may have changed, and takes marks off: it is asked anew. */
+  async #isServed({ group, topic }: Subscriber): Promise<boolean> {
+    const name = `${group.id}#${topic}`;
+    const known = this.#served.get(name);
+    if (await known) return true;
+    const asked = this.#ports.subscriptions
+      .read(group.name)
+      .then((met) => met?.group.id === group.id && met.state === 'active' && met.topics.includes(topic));
+    this.#served.set(name, asked);
+    return asked;
   }
 
   async #wake({ topicId, partition }: PartitionId, to: Subscriber, next: number): Promise<void> {

@@ -5,6 +5,7 @@ import { duePurges, type PurgePorts } from './purge-topics.ts';
 import { type MayGoOn, takeTurns } from './take-turns.ts';
 
 export interface SweepPorts extends PurgePorts, GroupPurgePorts {
+  readonly topicItems: PurgePorts['topicItems'] & GroupPurgePorts['topicItems'];
   readonly lease: {
     take(token: string, until: number, now: number): Promise<boolean>;
     renew(token: string, until: number): Promise<boolean>;

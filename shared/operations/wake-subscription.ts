@@ -14,12 +14,32 @@ export interface WakePorts {
  * @throws {WriteFailed} nothing, or not everything, is marked; a wake-up that cannot be sent is left to the sweep
  */
 export async function wakeSubscription(
-  { pending, wakeQueue, clock }: WakePorts,
+  ports: WakePorts,
   to: Subscriber,
   topicId: string,
   partitions: readonly number[],
 ): Promise<void> {
-  const dueAt = clock.now();
+  await markPending(ports, to, topicId, partitions, ports.clock.now());
+  await sendWakeUps(ports, to, topicId, partitions);
+}
+
+/** The marks alone. @param dueAt epoch ms: until then none is taken off @throws {WriteFailed} some may be made */
+export async function markPending(
+  { pending }: Pick<WakePorts, 'pending'>,
+  to: Subscriber,
+  topicId: string,
+  partitions: readonly number[],
+  dueAt: number,
+): Promise<void> {
   await actOnAll(partitions, (partition) => pending.put({ topicId, partition, to, dueAt }));
+}
+
+/** The wake-ups alone: one that cannot be sent is left to the sweep. */
+export async function sendWakeUps(
+  { wakeQueue }: Pick<WakePorts, 'wakeQueue'>,
+  to: Subscriber,
+  topicId: string,
+  partitions: readonly number[],
+): Promise<void> {
   await wakeQueue.wake(partitions.map((partition) => ({ topicId, partition, to, hop: 0 }))).catch(() => {});
 }

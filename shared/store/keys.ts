@@ -22,7 +22,7 @@ import type { UploadId } from '../domain/upload.ts';
  * Log    upload watch   log=<topicId>#upload.<uploadId>, last=0  upload         expiry   v expiresAt?
  * State  topic          pk=topics, sk=<topic name>               live topic     yes      v id partitions retentionMs
  *                                                                                        createdAt hiddenUntil growingTo?
- *                                                                                        subscribed?
+ *                                                                                        subscribed? marks?
  * State  leftover       pk=leftovers, sk=<topicId>               incarnation    yes      v name partitions at deleted?
  *                                                                without topic           abandoned? closedAt?
  * State  head           pk=head#<topicId>.<partition>, sk=head   partition      yes      v next r0…r7 logStart settled

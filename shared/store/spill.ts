@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto';
-import { DeleteObjectsCommand, GetObjectCommand, NoSuchKey, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { DeleteObjectsCommand } from '@aws-sdk/client-s3';
 import type { Spilled } from '../domain/slot.ts';
 import type { PartitionId } from '../domain/topic.ts';
-import { readOutcome, WriteAttempts } from './dynamo.ts';
+import { WriteAttempts } from './dynamo.ts';
 import { batchObjectKey } from './keys.ts';
-
-/** What is used of an S3 client. */
-export type S3 = Pick<S3Client, 'send'>;
+import { getPayload, type ObjectAddress, putPayload, type S3 } from './payload-object.ts';
 
 /** Payloads of batches that are too large for their slots, in S3, each under its slot's key. */
 export class Spill {
@@ -25,16 +22,8 @@ export class Spill {
    * @throws {WriteFailed}
    */
   async put(partition: PartitionId, last: number, bytes: Uint8Array, isLate: () => boolean): Promise<Spilled> {
-    const digest = createHash('sha256').update(bytes).digest();
-    const command = new PutObjectCommand({
-      Bucket: this.#bucket,
-      Key: batchObjectKey(partition, last),
-      Body: bytes,
-      ContentType: 'application/vnd.kafka.recordbatch',
-      ChecksumSHA256: digest.toString('base64'),
-    });
-    await new WriteAttempts(command, isLate).outcome(this.#s3.send(command));
-    return { size: bytes.length, sha256: digest.toString('hex') };
+    const address = { ...this.#address(partition, last), ContentType: 'application/vnd.kafka.recordbatch' };
+    return putPayload(this.#s3, address, bytes, isLate);
   }
 
   /**
@@ -48,26 +37,7 @@ export class Spill {
     last: number,
     expected: Spilled,
   ): Promise<Uint8Array | 'payload_missing' | 'payload_corrupt'> {
-    const command = new GetObjectCommand({ Bucket: this.#bucket, Key: batchObjectKey(partition, last) });
-    // Else the SDK compares the body with the checksum that S3 keeps, and throws a bare `Error`, which would fail the
-    // whole read. Here it is compared with what the slot says, and the batch at fault is told.
-    command.middlewareStack.add(
-      (next) => (args) => {
-        delete (args.request as { headers?: Record<string, string> }).headers?.['x-amz-checksum-mode'];
-        return next(args);
-      },
-      { step: 'build' },
-    );
-    try {
-      const { Body } = await readOutcome(this.#s3.send(command));
-      const bytes = await readOutcome(collect(Body as unknown as AsyncIterable<Uint8Array>, expected.size));
-      if (bytes === undefined) return 'payload_corrupt';
-      const sha256 = createHash('sha256').update(bytes).digest('hex');
-      return sha256 === expected.sha256 ? bytes : 'payload_corrupt';
-    } catch (error) {
-      if (error instanceof NoSuchKey) return 'payload_missing';
-      throw error;
-    }
+    return getPayload(this.#s3, this.#address(partition, last), expected);
   }
 
   /**
@@ -87,20 +57,8 @@ export class Spill {
     const failed = new Set((Errors ?? []).map(({ Key }) => Key));
     return slots.filter((_, i) => failed.has(keys[i]));
   }
-}
 
-/**
- * All bytes of an object that should have so many. The SDK's own collector copies them twice, and they are held until the
- * connection has another answer.
- * @returns undefined when there are more or fewer
- */
-async function collect(body: AsyncIterable<Uint8Array>, size: number): Promise<Uint8Array | undefined> {
-  const bytes = Buffer.allocUnsafe(size);
-  let at = 0;
-  for await (const chunk of body) {
-    if (at + chunk.length > size) return undefined;
-    bytes.set(chunk, at);
-    at += chunk.length;
+  #address(partition: PartitionId, last: number): ObjectAddress {
+    return { Bucket: this.#bucket, Key: batchObjectKey(partition, last) };
   }
-  return at === size ? bytes : undefined;
 }

@@ -113,12 +113,37 @@ export class Topics {
     const command = new UpdateItemCommand({
       TableName: this.#table,
       Key: itemKey(topicKey(name)),
-      UpdateExpression: 'SET subscribed = :true',
+      UpdateExpression: 'SET subscribed = :true ADD marks :one',
       ConditionExpression: `${KNOWN_LAYOUT} AND id = :id`,
-      ExpressionAttributeValues: { ':true': { BOOL: true }, ':id': { S: id }, ...KNOWN_VERSION },
+      ExpressionAttributeValues: { ':true': { BOOL: true }, ':one': { N: '1' }, ':id': { S: id }, ...KNOWN_VERSION },
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     return whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+  }
+
+  /**
+   * How often this incarnation was marked, strongly consistent. @returns undefined when it is not, or gone
+   * @throws {Throttled | Unavailable}
+   */
+  async marksOf({ name, id }: Pick<Topic, 'name' | 'id'>): Promise<number | undefined> {
+    const command = new GetItemCommand({ TableName: this.#table, Key: itemKey(topicKey(name)), ConsistentRead: true });
+    const { Item } = await readOutcome(this.#dynamodb.send(command));
+    if (Item === undefined) return undefined;
+    const topic = toTopic(Item);
+    return topic.id === id && topic.subscribed ? Number(Item.marks?.N ?? 0) : undefined;
+  }
+
+  /** Has appends told to nobody any more, unless it was marked since. @param marks as they were seen @throws {WriteFailed} */
+  async unmarkSubscribed({ name, id }: Pick<Topic, 'name' | 'id'>, marks: number): Promise<void> {
+    const command = new UpdateItemCommand({
+      TableName: this.#table,
+      Key: itemKey(topicKey(name)),
+      UpdateExpression: 'REMOVE subscribed',
+      ConditionExpression: `${KNOWN_LAYOUT} AND id = :id AND marks = :seen`,
+      ExpressionAttributeValues: { ':seen': { N: String(marks) }, ':id': { S: id }, ...KNOWN_VERSION },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
   /**

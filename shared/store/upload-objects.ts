@@ -2,7 +2,7 @@ import { DeleteObjectCommand, HeadObjectCommand } from '@aws-sdk/client-s3';
 import type { Payload, UploadId } from '../domain/upload.ts';
 import { readOutcome, WriteAttempts } from './dynamo.ts';
 import { uploadObjectKey } from './keys.ts';
-import type { S3 } from './spill.ts';
+import type { S3 } from './payload-object.ts';
 
 /** Uploaded payloads in S3. They go from producers to readers by presigned URLs; no function ever has them in hand. */
 export class UploadObjects {

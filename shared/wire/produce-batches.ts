@@ -1,8 +1,9 @@
 import type { Placement } from '../domain/claim.ts';
-import { InvalidRequest } from '../domain/errors.ts';
+import { InvalidRequest, RequestTooLarge } from '../domain/errors.ts';
 import { partitionOf } from '../domain/partition.ts';
 import type { Batch, BatchUpload, ProducedRecord } from '../domain/record.ts';
 import type { Payload, UploadReference } from '../domain/upload.ts';
+import { ANSWER_BODY_BYTES_MAX } from './http-answer.ts';
 import { encodeRecordBatch } from './record-batch.ts';
 import { encodeUploadValue } from './upload-value.ts';
 
@@ -46,6 +47,7 @@ export function uploadsOf(records: readonly ProducedRecord[]): UploadReference[]
  * @param now epoch ms, the timestamp of records that bring none
  * @param json every value is known to be a JSON text, an upload or null
  * @param payloads of the uploads that are values, by upload id
+ * @throws {RequestTooLarge} when one has more bytes than a reader of stored batches can be given
  */
 export function encodeShares(
   shares: ReadonlyMap<number, PartitionShare>,
@@ -62,9 +64,17 @@ export function encodeShares(
       return { ...record, value: encodeUploadValue(record.upload, payloads.get(record.upload)!) };
     };
     const bytes = encodeRecordBatch(payloads.size === 0 ? records : records.map(store), now);
+    if (bytes.length > ANSWER_BODY_BYTES_MAX) throw tooLarge(partition, bytes.length);
     batches.set(partition, { count: records.length, bytes, json, ...(uploads.length > 0 && { uploads }) });
   }
   return batches;
+}
+
+/** Keys that are taken out of values come on top of them, so a batch may have more bytes than its request. */
+function tooLarge(partition: number, bytes: number): RequestTooLarge {
+  const maxBytes = ANSWER_BODY_BYTES_MAX;
+  const detail = `The records for partition ${partition}, with their keys, have ${bytes} bytes compressed; at most ${maxBytes} are stored at once`;
+  return new RequestTooLarge(detail, { maxBytes });
 }
 
 function refuseUnknownPartitions(records: readonly ProducedRecord[], partitions: number): void {

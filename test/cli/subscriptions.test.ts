@@ -90,6 +90,16 @@ describe('vertebra subscriptions', () => {
     expect(rotated).not.toBe(out);
   });
 
+  it('takes a filter, and takes it away', async () => {
+    const { line, lambda } = await withHandler();
+    const filter = JSON.stringify({ value: { type: ['OrderPlaced'] } });
+    const put = async (...options: string[]) =>
+      JSON.parse((await line('subscriptions', 'put', 'placed', ...options, '--json')).out) as { filter?: object };
+    const made = await put('--topic', 'orders', '--lambda', lambda, '--filter', filter);
+    expect(JSON.stringify(made.filter)).toBe(filter);
+    expect(await put('--filter', 'none')).not.toHaveProperty('filter');
+  });
+
   it.each([
     ['two targets', ['--topic', 'orders', '--http', 'http://127.0.0.1:9009', '--sqs', 'x'], 'exclude'],
     ['no target', ['--topic', 'orders'], 'target'],

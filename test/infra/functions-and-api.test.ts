@@ -78,10 +78,16 @@ describe('functions', () => {
       'deliver aside': common('deliver', { ...tables, ...bucket, ...wake, ...letters, ...hosts }),
       check: common('check', {
         ...hosts,
-        VERTEBRA_OWN_PREFIX: 'Vertebra-',
+        VERTEBRA_OWN_PREFIX: 'Vertebra-Backbone',
         VERTEBRA_PUSH_ROLE: { 'Fn::GetAtt': [expect.stringContaining('DeliverRole'), 'Arn'] },
       }),
     });
+  });
+
+  it('and queues have names by which they are known as the backbone’s own, whatever else is in the stack', () => {
+    for (const type of ['AWS::Lambda::Function', 'AWS::SQS::Queue']) {
+      for (const id of Object.keys(resourcesOf(template, type))) expect(id).toMatch(/^Backbone/);
+    }
   });
 
   it('log at the level that was asked for', () => {

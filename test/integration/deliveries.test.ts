@@ -105,14 +105,13 @@ describe('in one process', () => {
     await call('PUT', '/v1/topics/stuck', { partitions: 50 });
     await call('PUT', '/v1/topics/orders', { partitions: 1 });
     answers.set('/hung', () => undefined);
-    await subscribe('hung', 'stuck', { timeoutMs: 2_000 });
+    await subscribe('hung', 'stuck', { timeoutMs: 20_000 });
     await subscribe('healthy', 'orders');
     await append('stuck', 0, 400);
     for (let i = 0; i < 10; i++) {
-      const before = performance.now();
       await append('orders', i, 1);
-      await expect.poll(() => values('healthy').size, { timeout: 2_000, interval: 5 }).toBe(i + 1);
-      expect(performance.now() - before).toBeLessThan(2_000);
+      // Half of what the others hang for, on a machine that has much else to do.
+      await expect.poll(() => values('healthy').size, { timeout: 10_000, interval: 5 }).toBe(i + 1);
     }
   }, 30_000);
 });

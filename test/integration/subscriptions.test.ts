@@ -228,6 +228,7 @@ describe('a subscription', () => {
     for (const gone of [path, group]) expect((await bench.api.get(gone)).status).toBe(404);
     expect(await bench.api.backbone.positions.read(position)).toBeUndefined();
     expect(await bench.api.backbone.subscribers.of(position.topicId)).toEqual([]);
+    expect(await bench.api.backbone.topicItems.read(topic)).not.toHaveProperty('subscribed');
     expect((await put(path, { topics: [topic], target: HTTP })).id).not.toBe(first.id);
   });
 

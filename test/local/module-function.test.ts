@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ModuleFunctions } from '../../local/module-function.ts';
@@ -31,6 +31,15 @@ describe('a function that is a module', () => {
       { kind: 'failed', error: { name: 'RangeError', message: 'too far' } },
     ],
     ['export const handler = () => { throw "text"; };', { kind: 'failed', error: { name: 'string', message: 'text' } }],
+    [
+      'export const handler = () => 10n;',
+      { kind: 'failed', error: { name: 'Runtime.MarshalError', message: expect.stringContaining('BigInt') } },
+    ],
+    [
+      'export const handler = () => ({ toJSON() { throw Object.create(null); } });',
+      { kind: 'failed', error: { name: 'Runtime.MarshalError' } },
+    ],
+    ['export const handler = () => { throw Object.create(null); };', { kind: 'failed', error: { name: 'object' } }],
     ['export const other = 1;', { kind: 'failed', error: { name: 'Runtime.HandlerNotFound' } }],
     ['throw new Error("at load");', { kind: 'failed', error: { message: 'at load' } }],
     ['this is no JavaScript', { kind: 'failed', error: { name: expect.stringMatching(/Error/) } }],
@@ -44,6 +53,21 @@ describe('a function that is a module', () => {
     expect(await send(source, 'file:./handler.mjs#second')).toEqual({ kind: 'done' });
     expect(await send(source, 'file:./handler.mjs#second', soon(500))).toMatchObject({ error: { message: 'no time' } });
   });
+
+  it.each(['this is no JavaScript', 'export const handler = () => { throw new Error("not yet mended"); };'])(
+    'that was mended (%s) is mended at the next call',
+    async (source) => {
+      const folder = await temporaryFolder();
+      const functions = new ModuleFunctions(folder);
+      const call = () => target({ lambda: { functionArn: 'file:./handler.mjs' } }, { functions }).send(BATCH, soon());
+      const file = join(folder, 'handler.mjs');
+      await writeFile(file, source);
+      await utimes(file, 1, 1);
+      expect(await call()).toMatchObject({ kind: 'failed' });
+      await writeFile(file, 'export const handler = () => {};');
+      expect(await call()).toEqual({ kind: 'done' });
+    },
+  );
 
   it('that does not answer in time has failed', async () => {
     expect(await send('export const handler = () => new Promise(() => {});', undefined, soon(40))).toMatchObject({

@@ -96,5 +96,5 @@ describe('a real data set', () => {
       expect([...values]).toEqual([]);
       expect(own.map(({ offset }) => offset)).toEqual(own.map(({ offset }) => offset).sort((a, b) => a - b));
     }
-  });
+  }, 90_000);
 });

@@ -16,7 +16,7 @@ it('small slots behind large ones take a few Queries, not one for every few slot
   const { id: topicId } = await host.backbone.topics.get('orders');
   const partition = { topicId, partition: 0 };
   await read(host, 'orders', 0);
-  host.backbone.readers.answered(partition, 500, 2, true);
+  host.backbone.readers.answered(partition, { slotsMax: 500, from: 0, to: 2, slots: 2, isFull: true });
   host.faults.calls.length = 0;
   expect((await read(host, 'orders', 0)).got).toHaveLength(100);
   expect(host.faults.calls.filter((call) => call === 'Query').length).toBeLessThanOrEqual(7);

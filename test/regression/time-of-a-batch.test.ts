@@ -36,20 +36,20 @@ it('a record that came late has its own time, not what is left of those that wai
 });
 
 it('a record that waits for the requests of others is given up in time, and is not sent any more', async () => {
-  const { proxy, send } = await opened({ deliveryTimeoutMs: 600, maxInFlightRequests: 1 });
+  const { proxy, send } = await opened({ deliveryTimeoutMs: 3_000, maxInFlightRequests: 1 });
   const before = appends(proxy);
   let later: Promise<unknown> = Promise.resolve();
   let [nth, isLaterOver] = [0, false];
   proxy.fault = async ({ method }) => {
     if (method !== 'POST') return undefined;
     if (nth++ > 0) return 'hang';
-    await pause(300);
+    await pause(1_500);
     later = send(1).catch(() => (isLaterOver = true)); // has the only request as soon as this one has failed
-    await pause(50);
+    await pause(250);
     return problem(503, 'unavailable');
   };
   await expect(send(0)).rejects.toMatchObject({ code: 'delivery_timeout', effect: 'none' });
-  expect(isLaterOver).toBe(false); // it hangs for 300 ms more
+  expect(isLaterOver).toBe(false); // it hangs for 1,500 ms more
   await later;
   expect(appends(proxy) - before).toBe(2);
 });

@@ -34,7 +34,7 @@ export class Bucket {
         this.#objects.set(input.Key, Uint8Array.from(input.Body!));
         return { output: {} };
       case 'GetObject':
-        if (bytes !== undefined) return { output: { Body: [bytes] } };
+        if (bytes !== undefined) return { output: { Body: [bytes], ContentLength: bytes.length } };
         return { error: new NoSuchKey({ message: 'no such key', $metadata: { httpStatusCode: 404 } }) };
       case 'HeadObject':
         // An answer without a body names no code.

@@ -6,10 +6,11 @@ import {
   ScanCommand,
 } from '@aws-sdk/client-dynamodb';
 import { HeadBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { GetQueueAttributesCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { CreateQueueCommand, GetQueueAttributesCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type EmbeddedAws, openEmbeddedAws } from '../../../local/aws/embedded-aws.ts';
 import { createBackboneResources } from '../../../local/aws/tables.ts';
+import { WAKE_TRIES_MAX } from '../../../shared/domain/limits.ts';
 
 const NAMES = {
   logTable: 'the-log',
@@ -77,4 +78,15 @@ it('keeps what is there already, with what it holds', async () => {
   await clients.sqs.send(new SendMessageCommand({ QueueUrl: wakeQueueUrl, MessageBody: 'x' }));
   expect((await createBackboneResources(clients, NAMES)).wakeQueueUrl).toBe(wakeQueueUrl);
   expect((await clients.dynamodb.send(new ScanCommand({ TableName: 'the-state' }))).Count).toBe(1);
+});
+
+it('gives the queues of an earlier version the attributes of this one', async () => {
+  const earlier = { VisibilityTimeout: '360' };
+  await clients.sqs.send(new CreateQueueCommand({ QueueName: 'wake', Attributes: earlier }));
+  const { wakeQueueUrl } = await createBackboneResources(clients, NAMES);
+  const { Attributes } = await clients.sqs.send(
+    new GetQueueAttributesCommand({ QueueUrl: wakeQueueUrl, AttributeNames: ['VisibilityTimeout', 'RedrivePolicy'] }),
+  );
+  expect(Attributes!.VisibilityTimeout).toBe('5400');
+  expect(JSON.parse(Attributes!.RedrivePolicy!)).toMatchObject({ maxReceiveCount: WAKE_TRIES_MAX });
 });

@@ -97,13 +97,13 @@ describe('dead letters in a row', () => {
   const letter = { error, attempts: 3, firstFailedAt: NOW, isRecordsOwnFault: false };
 
   it('halt the subscription, unless something was delivered in between, or they say nothing about the target', () => {
-    const one = afterDeadLetter({}, letter, policy);
+    const one = afterDeadLetter({}, 5, letter, policy);
     expect(one).toEqual({ push: { deadLettersInARow: 1 } });
-    expect(afterDeadLetter(one.push, letter, policy)).toMatchObject({ push: {}, stop: { state: 'halted', error } });
+    expect(afterDeadLetter(one.push, 5, letter, policy)).toMatchObject({ push: {}, stop: { state: 'halted', error } });
     expect(judge(one.push, [4], { kind: 'done' }).push).toEqual({});
     const progress = judge(one.push, [4, 5], { kind: 'failed', at: 5, error });
     expect(progress.push.deadLettersInARow).toBeUndefined();
     expect(judge(one.push, [4], { kind: 'failed', error }).push.deadLettersInARow).toBe(1);
-    expect(afterDeadLetter(one.push, { ...letter, isRecordsOwnFault: true }, policy)).toEqual({ push: one.push });
+    expect(afterDeadLetter(one.push, 5, { ...letter, isRecordsOwnFault: true }, policy)).toEqual({ push: one.push });
   });
 });

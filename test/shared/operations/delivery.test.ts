@@ -5,6 +5,7 @@ import {
   SETTLE_AFTER_MS,
   WAKE_HOPS_MAX,
 } from '../../../shared/domain/limits.ts';
+import { WriteFailed } from '../../../shared/domain/write-failed.ts';
 import { deliverWakeUp } from '../../../shared/operations/deliver-wake-up.ts';
 import { openPushBench, type PushBench } from '../../support/push-bench.ts';
 
@@ -89,6 +90,43 @@ describe('a wake-up', () => {
     await bench.wake({ to: { ...to, group: { name: 'nobody', id: to.group.id } } });
     await bench.wake({ topicId: '01BX5ZZKBKACTAV9WEVGEMMVRY', to });
     expect(bench.calls).toEqual([]);
+  });
+
+  it('that finds much to do ends, within seconds, when the subscription is paused', async () => {
+    await bench.subscribe('s', { batch: { maxRecords: 1, maxBytes: 100 } });
+    await bench.append(values(20));
+    bench.scripts.set('s', async () => {
+      bench.clock.pass(2_000);
+      if (bench.calls.length === 2) {
+        const seen = await bench.subscription();
+        await bench.host().backbone.subscriptions.change(seen, { ...seen, state: 'paused' });
+      }
+      return { kind: 'done' };
+    });
+    await bench.wake({ last: 19 });
+    await bench.drain();
+    expect(bench.calls.length).toBeLessThan(8);
+    const { committed, owner } = await bench.position();
+    expect([committed, owner]).toEqual([bench.calls.length, undefined]);
+    expect(bench.queue).toEqual([]);
+  });
+
+  it('that finds much to do goes by the subscription as it was changed meanwhile, and leaves nothing', async () => {
+    await bench.subscribe('s', { batch: { maxRecords: 1, maxBytes: 100 } });
+    await bench.append(values(20));
+    bench.scripts.set('s', async () => {
+      bench.clock.pass(2_000);
+      if (bench.calls.length === 1) {
+        const seen = await bench.subscription();
+        const batch = { maxRecords: 100, maxBytes: 1_048_576 };
+        await bench.host().backbone.subscriptions.change(seen, { ...seen, batch });
+      }
+      return { kind: 'done' };
+    });
+    await bench.wake({ last: 19 });
+    await bench.drain();
+    expect(bench.calls.length).toBeLessThan(8);
+    expect(bench.delivered()).toEqual(upTo(20));
   });
 
   it('makes the position of a partition that was added, at its first record', async () => {
@@ -262,6 +300,24 @@ describe('a delivery that fails', () => {
     expect(new Set(bench.calls)).toEqual(new Set(['s:0 0..2']));
     expect(bench.letters).toEqual([]);
     expect(await bench.position()).toMatchObject({ committed: 3 });
+  });
+
+  it('whose dead letter cannot be kept sends nothing behind that record', async () => {
+    await bench.subscribe('s', { retry: { maxAttempts: 1, minBackoffMs: 10, maxBackoffMs: 100 } });
+    await bench.append(values(3));
+    bench.scripts.set('s', () => ({ kind: 'failed', at: 0, error }));
+    const host = bench.host();
+    const tell = async () => {
+      throw new WriteFailed('unreachable', true, new Error('no answer'));
+    };
+    const failing = { ...host, ports: { ...host.aside, deadLetterQueue: { tell } } };
+    await expect(bench.wake({ last: 2 }, failing)).rejects.toThrow(WriteFailed);
+    expect(await bench.position()).toMatchObject({ committed: 0, push: { failure: { span: 1, end: 1 } } });
+    bench.scripts.set('s', ({ records }) => (records[0]!.offset === 0 ? { kind: 'failed', error } : { kind: 'done' }));
+    await bench.wake({}, host, true);
+    await bench.drain();
+    expect(bench.calls).toEqual(['s:0 0..2', 's:0 0', 's:0 1..2']);
+    expect(bench.letters.map(({ offset }) => offset)).toEqual([0]);
   });
 
   it('at ten records in a row halts the subscription, exactly there', async () => {

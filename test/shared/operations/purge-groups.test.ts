@@ -21,7 +21,8 @@ function purgeOf(positions: number) {
       remove: () => note(`forget topic, ${left.size} positions left`),
     },
     positions: { remove: async ({ partition }) => void left.delete(partition) },
-    subscribers: { remove: (topicId) => note(`no subscriber of ${topicId}`) },
+    subscribers: { of: async () => [], remove: (topicId) => note(`no subscriber of ${topicId}`) },
+    topicItems: { marksOf: async () => undefined, unmarkSubscribed: async () => {} },
     deadLetters: {
       list: async () => ({ items: letters === 0 ? [] : [{ ...letter, ...facts, payload: { object } }] }),
       delete: async () => {

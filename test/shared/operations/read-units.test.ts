@@ -69,3 +69,21 @@ it('asks again when slots hold less than they used to, and for all when it met t
   await read(120, 20);
   expect((await read(120, 20)).limits).toEqual([20]);
 });
+
+it('asks a reader that catches up for no more because another one, at the end, takes all that comes', async () => {
+  for (let i = 0; i < 40; i++) await append(host, topic, `r${i}`, 10);
+  await read(0, 100);
+  await read(390, 100);
+  expect(await read(100, 100)).toEqual({ records: 100, limits: [14] });
+  await append(host, topic, 'new', 10);
+  expect(await read(400, 100)).toEqual({ records: 10, limits: [100] });
+  expect(await read(200, 100)).toEqual({ records: 100, limits: [14] });
+});
+
+it('learns nothing from a reader of one record', async () => {
+  for (let i = 0; i < 20; i++) await append(host, topic, `r${i}`, 10);
+  await read(0, 1);
+  expect((await read(0, 100)).limits).toEqual([4, 9]);
+  await read(0, 1);
+  expect((await read(100, 50)).limits).toEqual([8]);
+});

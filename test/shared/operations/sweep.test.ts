@@ -25,7 +25,7 @@ function purgeOf(slots: number, deleting: (lasts: readonly number[], call: numbe
   const note = async (name: string) => void calls.push(name);
   const leftover = { name: 'orders', id: 'T', partitions: 1, at: 0, state: 'deleted', closedAt: 0 } as const;
   const ports: SweepPorts = {
-    topicItems: { read: async () => undefined },
+    topicItems: { read: async () => undefined, marksOf: async () => undefined, unmarkSubscribed: async () => {} },
     leftovers: {
       list: async () => ({ items: [leftover] }),
       markAbandoned: async () => true,
@@ -56,7 +56,7 @@ function purgeOf(slots: number, deleting: (lasts: readonly number[], call: numbe
     members: { all: async () => [], leave: async () => true },
     groupTopics: { all: async () => [], remove: async () => {} },
     positions: { remove: async () => {} },
-    subscribers: { remove: async () => {} },
+    subscribers: { of: async () => [], remove: async () => {} },
     deadLetters: { list: async () => ({ items: [] }), delete: async () => true },
     deadLetterObjects: { remove: async () => {} },
     lease: { take: async () => true, renew: async () => true, release: () => note('release') },

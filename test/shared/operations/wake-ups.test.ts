@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DOORBELL_WAIT_MS } from '../../../shared/domain/limits.ts';
 import { WriteFailed } from '../../../shared/domain/write-failed.ts';
 import { Doorbell, hourOf } from '../../../shared/operations/doorbell.ts';
+import { CaughtUp, sweepWakeUps } from '../../../shared/operations/sweep-wake-ups.ts';
 import { SubscribedTopics, wakeSubscribers } from '../../../shared/operations/wake-subscribers.ts';
 import { openPushBench, type PushBench } from '../../support/push-bench.ts';
 
@@ -166,6 +167,32 @@ describe('the sweep', () => {
     await bench.sweep();
     expect(await pending()).toEqual([]);
     expect(bench.queue).toEqual([]);
+  });
+
+  it('keeps in sight what is pending of a subscription that is resumed while it runs', async () => {
+    const to = await bench.subscribe('s', { state: 'paused' });
+    await bench.append(['a'], 1);
+    const { ports, backbone } = bench.host();
+    const mark = (partition: number) => ({ to, topicId: bench.positionId().topicId, partition, dueAt: 0 });
+    await ports.pending.put(mark(0));
+    const list: typeof backbone.pending.list = async (_, after) => {
+      if (after === undefined) return { items: [mark(0)], next: 'more' };
+      const seen = await bench.subscription();
+      await backbone.subscriptions.change(seen, { ...seen, state: 'active' });
+      await ports.pending.put(mark(1));
+      return { items: [mark(1)] };
+    };
+    const remove = backbone.pending.remove.bind(backbone.pending);
+    const all = {
+      ...ports,
+      touched: backbone.touched,
+      pending: { list, remove, put: async () => {} },
+      caughtUp: new CaughtUp(),
+    };
+    expect(await sweepWakeUps(all, bench.clock.now() + HOUR)).toEqual([]);
+    expect((await pending()).map(({ partition }) => partition)).toEqual([1]);
+    await bench.drain();
+    expect(bench.calls).toEqual(['s:1 0']);
   });
 
   it('leaves whom somebody is at, and looks again', async () => {
