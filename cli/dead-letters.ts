@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Admin, DeadLetter } from '../client/index.ts';
+import { REDRIVE_LETTERS_MAX, REDRIVES_BY_FILTER_MAX } from '../shared/domain/limits.ts';
 import { type Place, place, wholeNumber } from './arguments.ts';
 import type { Runner } from './context.ts';
 import { CommandFailure, EXIT } from './exit-codes.ts';
@@ -10,6 +12,7 @@ const EXAMPLES = `
 Examples:
   $ vertebra dlq list invoices --since 24h
   $ vertebra dlq show invoices 01J00000000000000000000000.3.41
+  $ vertebra dlq redrive invoices --since 24h --rate 10 --dry-run
   $ vertebra dlq purge invoices --topic orders --partition 3`;
 
 interface Wanted {
@@ -23,12 +26,13 @@ interface Wanted {
 export function deadLettersCommand(program: Command, run: Runner): void {
   const letters = program
     .command('dlq')
-    .summary('list, show and purge dead letters')
+    .summary('list, show, redrive and purge dead letters')
     .description('Looks at records that a group or a subscription could not handle.')
     .helpCommand(false)
     .addHelpText('after', EXAMPLES);
   addList(letters, run);
   addShow(letters, run);
+  addRedrive(letters, run);
   addPurge(letters, run);
 }
 
@@ -67,6 +71,65 @@ function addShow(letters: Command, run: Runner): void {
     }
     throw new CommandFailure(`${group} has no dead letter ${id}`, EXIT.notFound);
   });
+}
+
+interface Redriven extends Wanted {
+  readonly id?: readonly string[];
+  readonly rate?: number;
+  readonly dryRun?: true;
+  readonly yes?: true;
+}
+
+function addRedrive(letters: Command, run: Runner): void {
+  const redrive = filtered(
+    letters.command('redrive').argument('<subscription>').description('Delivers dead letters again.'),
+  )
+    .option('--id <id...>', 'these alone, however often they came back; others no more than three times')
+    .option('--rate <number>', 'so many in a second at most', wholeNumber(1))
+    .option('--dry-run', 'only tell how many')
+    .option('--yes', 'all of them, when nothing else narrows them down');
+  run<Redriven>(redrive, async ({ vertebra, terminal, json, print, tell }, options, groupId) => {
+    const { id, rate, dryRun = false, yes, ...wanted } = options;
+    if (id === undefined && Object.keys(wanted).length === 0 && !yes && !dryRun) {
+      throw new CommandFailure(
+        'say which by --id, --topic, --partition, --key or --since, or all by --yes',
+        EXIT.usage,
+      );
+    }
+    const admin = vertebra.admin();
+    const progress = await openProgress(terminal.stderr, undefined);
+    let redriven = 0;
+    try {
+      for await (const ids of pagesOf(id ?? redrivable(admin, groupId!, wanted))) {
+        // A page is spread out by the backbone; the next one begins where it ends.
+        if (redriven > 0 && rate !== undefined && !dryRun) await sleep((REDRIVE_LETTERS_MAX * 1_000) / rate);
+        const pace = rate === undefined ? {} : { ratePerSecond: rate };
+        redriven += (await admin.redriveDeadLetters({ groupId: groupId!, ids, dryRun, ...pace })).redriving;
+        progress.update({ records: redriven, bytes: 0 });
+      }
+    } finally {
+      progress.stop();
+    }
+    if (json) return print(JSON.stringify({ redriving: redriven, dryRun }));
+    tell(dryRun ? `Would deliver ${redriven} dead letters again.` : `Delivering ${redriven} dead letters again.`);
+  });
+}
+
+async function* redrivable(admin: Admin, groupId: string, wanted: Wanted): AsyncGenerator<string> {
+  for await (const { id, state, redrives } of lettersOf(admin, groupId, wanted)) {
+    if (state === 'stored' && redrives < REDRIVES_BY_FILTER_MAX) yield id;
+  }
+}
+
+async function* pagesOf(ids: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string[]> {
+  let page: string[] = [];
+  for await (const id of ids) {
+    page.push(id);
+    if (page.length < REDRIVE_LETTERS_MAX) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
 }
 
 function addPurge(letters: Command, run: Runner): void {

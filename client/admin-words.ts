@@ -92,7 +92,10 @@ export interface DeadLetter {
   readonly offset: number;
   readonly error: { readonly name: string; readonly message: string };
   readonly attempts: number;
+  /** Times it was given back, and failed again. */
+  readonly redrives: number;
   readonly deadLetteredAt: number;
+  readonly state: 'stored' | 'redriving';
   /** Key, value, headers and the rest, as the API tells them. */
   readonly [field: string]: unknown;
 }
@@ -105,6 +108,25 @@ export interface DeadLetterQuery {
   readonly key?: string;
   /** Those dead-lettered then or later: epoch ms, or a Date. */
   readonly since?: number | Date;
+  readonly state?: 'stored' | 'redriving';
   readonly limit?: number;
   readonly nextToken?: string;
+}
+
+/** Which dead letters of a subscription are to be delivered again: `ids`, at most 100, or those that a filter finds. */
+export interface Redrive {
+  /** The subscription's name. */
+  readonly groupId: string;
+  readonly ids?: readonly string[];
+  /** `{}`: all. It passes those that came back three times. */
+  readonly filter?: {
+    readonly topic?: string;
+    readonly partition?: number;
+    /** Those dead-lettered then or later: epoch ms, or a Date. */
+    readonly since?: number | Date;
+  };
+  /** Absent: as fast as the target takes them. */
+  readonly ratePerSecond?: number;
+  /** Counts, and does nothing. */
+  readonly dryRun?: boolean;
 }

@@ -10,6 +10,7 @@ import type {
   OffsetTarget,
   OffsetTime,
   PartitionOffsets,
+  Redrive,
   TopicChange,
   TopicDescription,
 } from './admin-words.ts';
@@ -22,7 +23,7 @@ import { pathOf } from './transport.ts';
 
 /**
  * Topics, offsets, groups and subscriptions. Every call is repeated while it fails in a way that may pass, but
- * `rotateSecret`: no other does more when it is made twice. Each throws `ApiError`, `ConnectionError` or `RequestTimeout`.
+ * `rotateSecret` and `redriveDeadLetters`: no other does more when it is made twice. Each throws `ApiError`, `ConnectionError` or `RequestTimeout`.
  */
 export class Admin {
   readonly #calls: AdminCalls;
@@ -186,6 +187,20 @@ export class Admin {
   /** @param groupId of a group, or a subscription: its name is its group's */
   async deleteDeadLetter({ groupId, id }: { groupId: string; id: string }): Promise<void> {
     await this.#calls.delete(pathOf('groups', groupId, 'dead-letters', id), 'dead_letter_not_found');
+  }
+
+  /**
+   * Delivers dead letters again. One attempt: a second one would give back once more what has failed again meanwhile.
+   *
+   * @returns how many; `more`: the filter may find others, call again
+   */
+  async redriveDeadLetters({ groupId, filter, ...wish }: Redrive): Promise<{
+    readonly redriving: number;
+    readonly more: boolean;
+  }> {
+    const { since, ...rest } = filter ?? {};
+    const found = filter && { ...rest, since: since === undefined ? undefined : rfc3339(since) };
+    return this.#calls.once('POST', pathOf('groups', groupId, 'dead-letters', 'redrive'), { ...wish, filter: found });
   }
 
   /** Subscribes, or changes the settings that are given: what is appended from then on is delivered. */

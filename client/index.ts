@@ -13,6 +13,7 @@ export type {
   OffsetTarget,
   OffsetTime,
   PartitionOffsets,
+  Redrive,
   TopicChange,
   TopicDescription,
 } from './admin-words.ts';

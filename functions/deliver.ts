@@ -12,6 +12,7 @@ import { deliverWakeUp } from '../shared/operations/deliver-wake-up.ts';
 import { decodeRemovals, decodeWakeUp, WakeQueue } from '../shared/store/wake-queue.ts';
 import { AsideFunction } from '../shared/target/aside-function.ts';
 import { LambdaFunctions } from '../shared/target/lambda.ts';
+import { openKeptRecord } from '../shared/wire/dead-letter-delivery.ts';
 import { DeliveryPart } from '../shared/wire/delivery-part.ts';
 import { openBackbone } from './backbone.ts';
 import { S3_CALLS } from './dispatch.ts';
@@ -84,7 +85,7 @@ export function openDeliver(
     const send = callOf(subscription);
     return (batch, deadline) => send(batch, Date.now() + deadline - backbone.clock.now());
   };
-  return { ...backbone, wakeQueue, callOf: byHostClock, openCall, ...(aside && { aside }) };
+  return { ...backbone, wakeQueue, callOf: byHostClock, openCall, openLetter: openKeptRecord, ...(aside && { aside }) };
 }
 
 /** How targets are called that are reached by these. */

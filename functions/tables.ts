@@ -23,6 +23,7 @@ import { PartitionHeads } from '../shared/store/partition-head.ts';
 import { PendingPositions } from '../shared/store/pending.ts';
 import { Positions } from '../shared/store/positions.ts';
 import { PushPositions } from '../shared/store/push-positions.ts';
+import { Redrives } from '../shared/store/redrives.ts';
 import { Subscribers } from '../shared/store/subscribers.ts';
 import { Subscriptions } from '../shared/store/subscriptions.ts';
 import { Topics } from '../shared/store/topics.ts';
@@ -74,6 +75,7 @@ export function openTables(dynamodb: DynamoDBClient, env: TableEnv, tell: Observ
     pushPositions: new PushPositions(dynamodb, env.stateTable),
     touched: new Touched(dynamodb, env.stateTable),
     deadLetters: new DeadLetters(dynamodb, env.stateTable),
+    redrives: new Redrives(dynamodb, env.stateTable),
     subscriptions: new Subscriptions(dynamodb, env.stateTable),
     subscribers: new Subscribers(dynamodb, env.stateTable),
     pending: new PendingPositions(dynamodb, env.stateTable),

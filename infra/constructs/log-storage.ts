@@ -26,6 +26,8 @@ interface Rights {
   readonly state: readonly string[];
   /** On the State table's items of uploads alone. */
   readonly uploads?: readonly string[];
+  /** On the State table's items of dead letters, and of their redrives, alone. */
+  readonly letters?: readonly string[];
   readonly objects?: readonly string[];
   /** On the payloads of dead letters alone. */
   readonly deadLetters?: readonly string[];
@@ -83,9 +85,11 @@ const RIGHTS = {
     // read subscriptions and topics; make, take, move positions; halt a subscription; mark positions; keep dead letters
     state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
     uploads: ['DeleteItem'],
+    // those that were delivered after all
+    letters: ['DeleteItem'],
     // bring a spilled payload, and sign for uploaded ones; a payload follows its slot
     objects: ['GetObject', 'DeleteObject'],
-    deadLetters: ['PutObject'],
+    deadLetters: ['PutObject', 'DeleteObject'],
     bucket: ['ListBucket'],
   },
   dispatch: {
@@ -110,6 +114,8 @@ const RIGHTS = {
 
 /** Partition keys of uploads in the State table, as `shared/store/keys.ts` makes them. */
 const OF_UPLOADS = { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['uploads#*'] } };
+/** Partition keys of dead letters and of their redrives, likewise. */
+const OF_LETTERS = { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['*#dead-letters', '*#redrives'] } };
 
 /**
  * Where the records and everything known about them are kept: the Log and State tables and the bucket for payloads
@@ -212,10 +218,14 @@ export class LogStorage extends Construct {
     this.#grant(fn, RIGHTS.sweep);
   }
 
-  #grant(fn: LambdaFunction, { log, state, uploads = [], objects = [], deadLetters = [], bucket = [] }: Rights): void {
+  #grant(
+    fn: LambdaFunction,
+    { log, state, uploads = [], letters = [], objects = [], deadLetters = [], bucket = [] }: Rights,
+  ): void {
     allow(fn, this.log.tableArn, 'dynamodb', log);
     allow(fn, this.state.tableArn, 'dynamodb', state);
     allow(fn, this.state.tableArn, 'dynamodb', uploads, OF_UPLOADS);
+    allow(fn, this.state.tableArn, 'dynamodb', letters, OF_LETTERS);
     this.#allowObjects(fn, '*', objects, 'Every object in the bucket is a payload of this backbone.');
     this.#allowObjects(
       fn,

@@ -1,4 +1,4 @@
-import { PARTITIONS_MAX } from './limits.ts';
+import { DEAD_LETTER_HISTORY_MAX, PARTITIONS_MAX } from './limits.ts';
 import type { PartitionId } from './topic.ts';
 
 /** A record that a group could not handle: within the group, its place in the log names it. */
@@ -17,12 +17,50 @@ export interface DeadLetter extends DeadLetterId {
   readonly error: { readonly name: string; readonly message: string };
   /** Times it was tried. */
   readonly attempts: number;
-  /** Times it was given back to its group. */
+  /** Times it was given back to its group, and failed again. */
   readonly redrives: number;
+  /** Epoch ms from which on it is to be given back to its group; absent: it is not. */
+  readonly redriveAt?: number;
+  /** Why it failed before it was given back, oldest first; absent: it never was. At most `DEAD_LETTER_HISTORY_MAX`. */
+  readonly history?: readonly PastFailure[];
   /** Epoch ms. */
   readonly firstFailedAt: number;
   /** Epoch ms. */
   readonly deadLetteredAt: number;
+}
+
+/** Whether it lies, or is on its way back to its group. */
+export function stateOf({ redriveAt }: DeadLetter): DeadLetterState {
+  return redriveAt === undefined ? 'stored' : 'redriving';
+}
+
+export type DeadLetterState = 'stored' | 'redriving';
+
+/** A failure that a redrive followed. */
+export interface PastFailure {
+  readonly error: { readonly name: string; readonly message: string };
+  /** Epoch ms. */
+  readonly deadLetteredAt: number;
+}
+
+/** A dead letter that is on its way back to its group. */
+export interface Redrive extends DeadLetterId {
+  /** Epoch ms from which on it may be delivered. */
+  readonly at: number;
+}
+
+/** The dead letter after a redrive that failed: with one redrive more, and with what it failed of before. */
+export function landedAgain(letter: DeadLetter, error: DeadLetter['error'], now: number): DeadLetter {
+  const { redriveAt: _, ...rest } = letter;
+  const past = { error: letter.error, deadLetteredAt: letter.deadLetteredAt };
+  return {
+    ...rest,
+    error,
+    attempts: letter.attempts + 1,
+    redrives: letter.redrives + 1,
+    history: [...(letter.history ?? []), past].slice(-DEAD_LETTER_HISTORY_MAX),
+    deadLetteredAt: now,
+  };
 }
 
 /** As callers are told it, `<topicId>.<partition>.<offset>`: deterministic, so that a repeated report is the same letter. */

@@ -155,6 +155,19 @@ export const PUSH_BACKOFF_MS_MIN = 10;
 export const PUSH_BACKOFF_MS_DEFAULT = 500;
 export const PUSH_BACKOFF_MS_MAX_DEFAULT = 60_000;
 export const PUSH_BACKOFF_MS_MAX = 86_400_000;
+/** Dead letters that one call takes back: as many as a few seconds mark. */
+export const REDRIVE_LETTERS_MAX = 100;
+/** Redrives of one letter that a filter brings about: more do not help, and who knows better names it by its id. */
+export const REDRIVES_BY_FILTER_MAX = 3;
+/** Dead letters given back in a second, at most; each is a call of its own. */
+export const REDRIVE_RATE_MAX = 1_000;
+/** Failures before the last one that a dead letter remembers: with each at most 5 KB, its item stays below 400 KB. */
+export const DEAD_LETTER_HISTORY_MAX = 10;
+/** How late a redrive may be before the sweep sends another wake-up: one that waits in a delivery is no later. */
+export const REDRIVE_GRACE_MS = 60_000;
+/** When a record is offered again whose target was away. */
+export const REDRIVE_AWAY_MS = 30_000;
+
 /** So many dead letters in a row are an outage, not records that are faulty. */
 export const HALT_AFTER_DEAD_LETTERS_DEFAULT = 10;
 export const HALT_AFTER_DEAD_LETTERS_MAX = 1_000_000;

@@ -16,6 +16,8 @@ export interface WakeUp extends PartitionId {
   readonly last?: number;
   /** Whom to wake; absent: everybody who subscribed to the topic. */
   readonly to?: Subscriber;
+  /** Dead letters of the partition are to be given back. */
+  readonly isRedrive?: boolean;
   /** Times that a delivery has sent it on. */
   readonly hop: number;
 }
@@ -25,4 +27,6 @@ export interface Pending extends PartitionId {
   readonly to: Subscriber;
   /** Epoch ms from which on there is something to do. */
   readonly dueAt: number;
+  /** Dead letters of the partition are to be given back: a mark of its own, beside one for what is behind. */
+  readonly isRedrive?: boolean;
 }

@@ -1,6 +1,10 @@
+import type { DeadLetter, DeadLetterId, Redrive } from '../domain/dead-letter.ts';
 import type { DeliveryRecord, Target } from '../domain/delivery.ts';
+import type { GroupId } from '../domain/group.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
 import type { Subscription, SubscriptionChange } from '../domain/subscription.ts';
+import type { PartitionId } from '../domain/topic.ts';
+import type { Payload } from '../domain/upload.ts';
 import type { Pending, Subscriber, WakeUp } from '../domain/wake-up.ts';
 import type { GroupPorts } from './group-ports.ts';
 import type { KeepPorts } from './keep-dead-letter.ts';
@@ -24,6 +28,12 @@ export interface DeliverySink extends LinkingSink {
   keep(offset: number): Uint8Array;
 }
 
+/** `upload`: the value was uploaded, and is to be had there. */
+export interface OpenedLetter {
+  readonly record: DeliveryRecord;
+  readonly upload?: Payload & { readonly uploadId: string };
+}
+
 export interface WakePorts {
   readonly subscribers: {
     /** Strongly consistent. */
@@ -36,6 +46,31 @@ export interface WakePorts {
 
 /** All that deliveries need. Writes throw `WriteFailed`, reads `Throttled` or `Unavailable`. */
 export interface DeliverPorts extends GroupPorts, KeepPorts, WakePorts {
+  readonly deadLetters: KeepPorts['deadLetters'] & {
+    /** Strongly consistent. */
+    read(group: GroupId, id: DeadLetterId): Promise<DeadLetter | undefined>;
+  };
+  readonly deadLetterObjects: KeepPorts['deadLetterObjects'] & {
+    /** @returns undefined when it is gone or damaged */
+    get(
+      group: GroupId,
+      id: DeadLetterId,
+      expected: { readonly size: number; readonly sha256: string },
+    ): Promise<Uint8Array | undefined>;
+    remove(group: GroupId, id: DeadLetterId): Promise<void>;
+  };
+  /** Dead letters that are to be given back. */
+  readonly redrives: {
+    /** Of a partition, by offset; strongly consistent. */
+    first(group: GroupId, partition: PartitionId): Promise<Redrive | undefined>;
+    postpone(group: GroupId, letter: DeadLetterId, at: number): Promise<void>;
+    /** Removes the letter; its object, if it has one, stays. */
+    end(group: GroupId, letter: DeadLetterId): Promise<boolean>;
+    /** It failed, and stands as given. */
+    land(group: GroupId, letter: DeadLetter): Promise<void>;
+  };
+  /** The record that a dead letter keeps, or why there is none. */
+  openLetter(bytes: Uint8Array, offset: number): OpenedLetter | string;
   readonly subscriptions: {
     /** Strongly consistent. */
     read(name: string): Promise<Subscription | undefined>;

@@ -10,6 +10,7 @@ import { createPositions } from './create-positions.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
 import { DeliveryRun } from './delivery-run.ts';
 import { findTopic } from './group-topics.ts';
+import { RedriveRun } from './redrive-run.ts';
 
 export interface DeliverCall {
   /** It was received before, and nobody knows what became of it: it is not dropped for what others may be at. */
@@ -66,7 +67,11 @@ async function deliverToOne(ports: DeliverPorts, wakeUp: WakeUp, call: DeliverCa
   if (found.value !== undefined && found.value.group.id !== guess.group.id) await serve(found.value);
 }
 
-async function deliverOwn(ports: DeliverPorts, wakeUp: Own, { deadline }: DeliverCall): Promise<void> {
+async function deliverOwn(
+  ports: DeliverPorts,
+  wakeUp: Own,
+  { deadline }: Pick<DeliverCall, 'deadline'>,
+): Promise<void> {
   const { to, topicId, partition } = wakeUp;
   const id = { group: to.group, topicId, partition };
   for (let looks = 0; looks < LOOKS_MAX; looks++) {
@@ -81,6 +86,16 @@ async function deliverOwn(ports: DeliverPorts, wakeUp: Own, { deadline }: Delive
       continue;
     }
     if (ports.aside !== undefined && position.push?.isSlow) return ports.aside(wakeUp);
+    if (wakeUp.isRedrive) {
+      const end = await new RedriveRun(ports, { subscription, id, position, deadline }).run();
+      if (end.kind === 'stopped') return;
+      if (end.kind === 'aside') return ports.aside?.(wakeUp);
+      if (end.kind === 'taken') continue;
+      if (end.kind === 'later') await sendOn(ports, wakeUp, end.waitMs);
+      // What came while it was at it was dropped: whoever lets go looks.
+      const { isRedrive: _, ...look } = wakeUp;
+      return deliverOwn(ports, look, { deadline });
+    }
     const topic = await topicOf(ports, to.topic, topicId);
     if (topic === undefined) return;
     const run = new DeliveryRun(ports, { subscription, topic, id, to, position, deadline });
@@ -148,12 +163,18 @@ async function topicOf(ports: DeliverPorts, name: string, topicId: string): Prom
 }
 
 async function sendOn(ports: DeliverPorts, wakeUp: Own, delayMs: number): Promise<void> {
-  const { to, topicId, partition, hop } = wakeUp;
+  const { to, topicId, partition, hop, isRedrive } = wakeUp;
   if (hop < WAKE_HOPS_MAX) return ports.wakeQueue.wake([insisting(wakeUp)], delayMs);
-  await ports.pending.put({ to, topicId, partition, dueAt: ports.clock.now() + delayMs });
+  await ports.pending.put({
+    to,
+    topicId,
+    partition,
+    dueAt: ports.clock.now() + delayMs,
+    ...(isRedrive && { isRedrive }),
+  });
 }
 
 /** One that is sent on looks in any case: it stands for one that would be dropped otherwise. */
-function insisting({ to, topicId, partition, hop }: Own): WakeUp {
-  return { to, topicId, partition, hop: hop + 1 };
+function insisting({ to, topicId, partition, hop, isRedrive }: Own): WakeUp {
+  return { to, topicId, partition, hop: hop + 1, ...(isRedrive && { isRedrive }) };
 }

@@ -1,4 +1,10 @@
-import { type DeadLetter, type DeadLetterId, parseDeadLetterId } from '../domain/dead-letter.ts';
+import {
+  type DeadLetter,
+  type DeadLetterId,
+  type DeadLetterState,
+  parseDeadLetterId,
+  stateOf,
+} from '../domain/dead-letter.ts';
 import type { GroupId } from '../domain/group.ts';
 import { DeadLetterNotFound, GroupNotFound } from '../domain/group-errors.ts';
 import type { Page } from '../domain/topic.ts';
@@ -29,6 +35,7 @@ export interface DeadLetterQuery {
   readonly partition?: number;
   /** Epoch ms: those dead-lettered then or later. */
   readonly since?: number;
+  readonly state?: DeadLetterState;
   readonly limit: number;
   /** As the page before told it. */
   readonly after?: string;
@@ -87,8 +94,10 @@ export async function listDeadLetters(
   return after;
 }
 
-function isWanted({ topic, partition, deadLetteredAt }: DeadLetter, query: DeadLetterQuery): boolean {
+function isWanted(letter: DeadLetter, query: DeadLetterQuery): boolean {
+  const { topic, partition, deadLetteredAt } = letter;
   return (
+    (query.state ?? stateOf(letter)) === stateOf(letter) &&
     (query.topic ?? topic) === topic &&
     (query.partition ?? partition) === partition &&
     deadLetteredAt >= (query.since ?? 0)
@@ -99,7 +108,7 @@ export interface DeadLetterRemovalPorts {
   readonly groups: Pick<GroupStores['groups'], 'read'>;
   readonly deadLetters: {
     read(group: GroupId, id: DeadLetterId): Promise<DeadLetter | undefined>;
-    delete(group: GroupId, id: DeadLetterId): Promise<boolean>;
+    delete(group: GroupId, letter: DeadLetter): Promise<boolean>;
   };
   readonly deadLetterObjects: { remove(group: GroupId, id: DeadLetterId): Promise<void> };
 }

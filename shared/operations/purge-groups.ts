@@ -22,7 +22,7 @@ export interface GroupPurgePorts {
   readonly topicItems: UnsubscribePorts['topicItems'];
   readonly deadLetters: {
     list(group: GroupId, query: { readonly limit: number }): Promise<Page<DeadLetter>>;
-    delete(group: GroupId, id: DeadLetterId): Promise<boolean>;
+    delete(group: GroupId, letter: DeadLetter): Promise<boolean>;
   };
   readonly deadLetterObjects: { remove(group: GroupId, id: DeadLetterId): Promise<void> };
   readonly clock: Clock;

@@ -1,5 +1,7 @@
 import type { Clock } from '../domain/clock.ts';
-import { LIST_LIMIT_MAX, PENDING_GRACE_MS, SWEEP_POSITIONS_MAX } from '../domain/limits.ts';
+import type { Redrive } from '../domain/dead-letter.ts';
+import type { GroupId } from '../domain/group.ts';
+import { LIST_LIMIT_MAX, PENDING_GRACE_MS, REDRIVE_GRACE_MS, SWEEP_POSITIONS_MAX } from '../domain/limits.ts';
 import { settleAll } from '../domain/parallel.ts';
 import type { Position, PositionId } from '../domain/position.ts';
 import type { Subscription } from '../domain/subscription.ts';
@@ -18,6 +20,7 @@ export interface WakeSweepPorts {
     /** Unless it was put anew. */
     remove(seen: Pending): Promise<void>;
   };
+  readonly redrives: { first(group: GroupId, partition: PartitionId): Promise<Redrive | undefined> };
   readonly subscribers: { of(topicId: string): Promise<readonly Subscriber[]> };
   readonly subscriptions: { read(name: string): Promise<Subscription | undefined> };
   readonly positions: { read(p: PositionId, strong?: boolean): Promise<Position | undefined> };
@@ -83,6 +86,7 @@ class WakeSweep {
     await this.#each(
       (after) => pending.list(LIST_LIMIT_MAX, after),
       async (mark) => {
+        if (mark.isRedrive) return this.#redrive(mark);
         this.#pending.add(nameOf(mark, mark.to));
         if (mark.dueAt + PENDING_GRACE_MS > clock.now()) return;
         const next = (await this.#ports.heads.read(mark))?.next ?? 0;
@@ -124,6 +128,20 @@ class WakeSweep {
       after = page.next;
       if (after === undefined || this.#looks >= SWEEP_POSITIONS_MAX || this.#ports.clock.now() >= this.#stopAt) return;
     }
+  }
+
+  /** While there is a letter to be given back, its mark stays: also while nothing is delivered. */
+  async #redrive(mark: Pending): Promise<void> {
+    const { pending, redrives, subscriptions, clock, wakeQueue } = this.#ports;
+    const { to, topicId, partition, dueAt } = mark;
+    if (dueAt + PENDING_GRACE_MS > clock.now()) return;
+    const subscription = await subscriptions.read(to.group.name);
+    const isServed = subscription?.group.id === to.group.id && subscription.topics.includes(to.topic);
+    const next = isServed ? await redrives.first(to.group, mark) : undefined;
+    if (next === undefined) return pending.remove(mark);
+    if (next.at + REDRIVE_GRACE_MS > clock.now()) return;
+    if ((await this.#standingOf(mark, to, Number.POSITIVE_INFINITY)) !== 'behind') return;
+    await wakeQueue.wake([{ to, topicId, partition, isRedrive: true, hop: 0 }]);
   }
 
   async #standingOf({ topicId, partition }: PartitionId, to: Subscriber, next: number): Promise<Standing> {

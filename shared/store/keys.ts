@@ -56,10 +56,12 @@ import type { UploadId } from '../domain/upload.ts';
  *                       sk=<topicId>.<partition>                 subscribers
  *                                                                that grew
  * State  pending        pk=pending, sk=<groupId>#<topicId>.      position that  yes      v group topic known dueAt
- *                       <partition>                              must not rest
- * State  dead letter    pk=<group>#dead-letters, sk=<topicId>.   dead letter    never    v topic payload or object, error
+ *                       <partition>, with #redrive at its end    must not rest
+ *                       where dead letters are to be given back
+ * State  dead letter    pk=<group>#dead-letters, sk=<topicId>.   dead letter    redrive  v topic payload or object, error
  *                       <partition, 4 digits>.<offset, 16>                               attempts redrives firstFailedAt
- *                                                                                        deadLetteredAt
+ *                                                                                        deadLetteredAt redriveAt history
+ * State  redrive        pk=<group>#redrives, sk=<as its letter>  marked letter  at       v at
  * bucket object         <topicId>/<partition>/<last, 16 digits>  spilled batch  never    the batch's bytes
  * bucket object         uploads/<topicId>/<uploadId>             upload         never    the payload's bytes
  * bucket object         dead-letters/<groupId>/<dead letter id>  large dead     never    the payload's bytes
@@ -211,6 +213,11 @@ export function deadLettersKey(group: GroupId): string {
 
 export function deadLetterKey(group: GroupId, { offset, ...partition }: DeadLetterId): StateKey {
   return { pk: deadLettersKey(group), sk: `${deadLettersOf(partition)}${padded(offset, OFFSET_DIGITS)}` };
+}
+
+/** Partition key of a group's dead letters that are on their way back to it, sorted as they are. */
+export function redrivesKey(group: GroupId): string {
+  return `${ownedBy(group)}redrives`;
 }
 
 /** How the sort keys begin of all dead letters of one partition; without `partition`: of one topic. */

@@ -62,16 +62,18 @@ export class PendingPositions {
   }
 }
 
-function itemKey({ to, topicId, partition }: Pending): Item {
-  const { pk, sk } = pendingKey({ group: to.group, topicId, partition });
+function itemKey({ to, topicId, partition, isRedrive }: Pending): Item {
+  const { pk, sk } = pendingKey({ group: to.group, topicId, partition }, isRedrive);
   return { pk: { S: pk }, sk: { S: sk } };
 }
 
 function toPending(item: Item): Pending {
   refuseUnknownLayout(item);
-  const { groupId, ...partition } = parsePendingSort(item.sk!.S!);
+  const { groupId, topicId, partition, isRedrive } = parsePendingSort(item.sk!.S!);
   return {
-    ...partition,
+    topicId,
+    partition,
+    ...(isRedrive && { isRedrive }),
     to: {
       group: { name: item.group!.S!, id: groupId },
       topic: item.topic!.S!,

@@ -1,4 +1,4 @@
-import { type DeadLetter, deadLetterIdText } from '../domain/dead-letter.ts';
+import { type DeadLetter, deadLetterIdText, stateOf } from '../domain/dead-letter.ts';
 import { decodeKeptRecord, type KeptRecord, keyOf } from './dead-letter-record.ts';
 import { ANSWER_BODY_BYTES_MAX, type ApiAnswer, ESCAPED_BODY_BYTES_MAX } from './http-answer.ts';
 import { JsonWriter } from './json-writer.ts';
@@ -83,9 +83,9 @@ export class DeadLetterAnswer {
     link: (uploadId: string) => Promise<string>,
     force?: 'base64',
   ): Promise<void> {
-    const { topic, partition, offset, error, attempts, redrives, firstFailedAt, deadLetteredAt } = letter;
+    const { topic, partition, offset, error, attempts, redrives, firstFailedAt, deadLetteredAt, history } = letter;
     const origin = { id: deadLetterIdText(letter), topic, partition };
-    const rest = { error, attempts, redrives, firstFailedAt, deadLetteredAt, state: 'stored' };
+    const rest = { error, attempts, redrives, firstFailedAt, deadLetteredAt, state: stateOf(letter), history };
     if (this.#count > 0) this.#writer.piece(Buffer.from(','));
     if (!('batch' in kept)) {
       this.#piece({ ...origin, offset, recordError: { code: kept.form }, ...rest });

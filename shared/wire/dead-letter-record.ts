@@ -1,6 +1,6 @@
 import { type BatchSlot, baseOf } from '../domain/slot.ts';
 import { PayloadCorrupt } from './payload-corrupt.ts';
-import { decodeRecordBatch, encodeRecordBatch } from './record-batch.ts';
+import { decodeRecordBatch, encodeRecordBatch, type StoredRecord } from './record-batch.ts';
 import { openBatch, type RecordSpans } from './record-spans.ts';
 
 /*
@@ -47,6 +47,18 @@ export function decodeKeptRecord(payload: Uint8Array): KeptRecord {
     if (error instanceof PayloadCorrupt) return { form: 'payload_corrupt' };
     throw error;
   }
+}
+
+/** As `decodeKeptRecord`, with the record taken apart. @throws {PayloadCorrupt} */
+export function readKeptRecord(
+  payload: Uint8Array,
+):
+  | { readonly form: 'bytes' | 'json' | 'upload'; readonly record: StoredRecord }
+  | Exclude<KeptRecord, { batch: unknown }> {
+  const form: Form = FORMS[payload[0]!] ?? 'payload_corrupt';
+  if (form === 'payload_missing' || form === 'payload_corrupt') return { form };
+  const [record, ...more] = decodeRecordBatch(payload.subarray(BATCH_AT), 0);
+  return record === undefined || more.length > 0 ? { form: 'payload_corrupt' } : { form, record };
 }
 
 /** The bytes of a kept record's key; null: it has none. */

@@ -1,3 +1,4 @@
+import type { DeadLetterState } from '../domain/dead-letter.ts';
 import { InvalidRequest } from '../domain/errors.ts';
 import {
   DEAD_LETTER_ERROR_BYTES_MAX,
@@ -63,6 +64,7 @@ export interface DeadLetterListing extends PageRequest {
   readonly key?: string;
   /** Epoch ms: those dead-lettered then or later. */
   readonly since?: number;
+  readonly state?: DeadLetterState;
 }
 
 export const instant: Read<number> = (value, field) => {
@@ -134,14 +136,13 @@ export function parseDeadLetterListing(request: ApiRequest): DeadLetterListing {
   const { topic, partition, key, since, state } = query;
   if (topic !== undefined && !isName(topic)) throw refused('topic', "must be a topic's name");
   if (key !== undefined && hasLoneSurrogate(key)) throw refused('key', 'has half of a surrogate pair');
-  // Others come with redrive: until then every dead letter is in this one.
-  if (state !== undefined) parseChoice(state, 'state', ['stored']);
   return {
     group,
     ...(topic !== undefined && { topic }),
     ...(partition !== undefined && { partition: parseInteger(partition, 'partition', 0, PARTITIONS_MAX - 1) }),
     ...(key !== undefined && { key }),
     ...(since !== undefined && { since: parseInstant(since, 'since') }),
+    ...(state !== undefined && { state: parseChoice(state, 'state', ['stored', 'redriving']) }),
     ...pageOf('deadLetters', query),
   };
 }

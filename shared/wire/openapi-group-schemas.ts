@@ -11,6 +11,8 @@ import {
   MEMBER_TOPICS_MAX,
   METADATA_BYTES_MAX,
   PARTITIONS_MAX,
+  REDRIVE_LETTERS_MAX,
+  REDRIVE_RATE_MAX,
   SESSION_TIMEOUT_MS_DEFAULT,
   SESSION_TIMEOUT_MS_MAX,
   SESSION_TIMEOUT_MS_MIN,
@@ -152,7 +154,8 @@ export const GROUP_SCHEMAS: { [name: string]: Json } = {
             recordError: object({ code: TEXT }, undefined, { description: 'Why there is no record' }),
             error: object({ name: TEXT, message: TEXT }),
             ...{ attempts: integer(1), redrives: integer(), firstFailedAt: MS, deadLetteredAt: MS },
-            state: words('stored'),
+            state: words('stored', 'redriving'),
+            history: list(object({ error: object({ name: TEXT, message: TEXT }), deadLetteredAt: MS })),
           },
           [
             'id',
@@ -172,6 +175,17 @@ export const GROUP_SCHEMAS: { [name: string]: Json } = {
     },
     ['deadLetters'],
   ),
+  Redrive: object(
+    {
+      ids: { ...list(TEXT), minItems: 1, maxItems: REDRIVE_LETTERS_MAX },
+      filter: object({ topic: NAME, partition: PARTITION, since: { type: 'string', format: 'date-time' } }, [], EXACT),
+      ratePerSecond: integer(1, REDRIVE_RATE_MAX),
+      dryRun: { type: 'boolean' },
+    },
+    [],
+    EXACT,
+  ),
+  Redriving: object({ redriving: integer(), more: { type: 'boolean' } }),
   Groups: object({ groups: list(object({ group: TEXT, id: TEXT, createdAt: MS })), nextToken: TEXT }, ['groups']),
   Group: object({
     ...{ group: TEXT, id: TEXT, createdAt: MS },
@@ -231,7 +245,7 @@ export const GROUP_PARAMETERS: { [name: string]: Json } = {
   ofPartition: query('partition', PARTITION),
   ofKey: query('key', TEXT, { description: "The record's key, as text" }),
   since: query('since', { type: 'string', format: 'date-time' }, { example: '2026-01-01T00:00:00Z' }),
-  state: query('state', words('stored')),
+  state: query('state', words('stored', 'redriving')),
 };
 
 export const GROUP_EXAMPLES = {

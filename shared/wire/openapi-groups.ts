@@ -80,6 +80,18 @@ export const GROUP_OPERATIONS: { readonly [route in GroupRoute]: Operation } = {
     answers: { 204: { description: 'It is gone' } },
     refuses: ['group_not_found', 'dead_letter_not_found', ...STORE, 'outcome_unknown'],
   },
+  'POST /v1/groups/{group}/dead-letters/redrive': {
+    summary: 'As that of the subscription of this name: dead letters of a group whose members poll are not given back',
+    takes: ['group'],
+    body: body('Redrive'),
+    answers: { 202: answer('They are on their way', json('Redriving')) },
+    refuses: [
+      ...BODY,
+      ...(['group_not_found', 'group_is_pull', 'dead_letter_not_found'] as const),
+      ...STORE,
+      'outcome_unknown',
+    ],
+  },
   'GET /v1/groups': {
     summary: 'List groups by name',
     takes: ['limit', 'nextToken'],

@@ -76,6 +76,14 @@ export const SUBSCRIPTION_OPERATIONS: { readonly [route in SubscriptionRoute]: O
     answers: { 204: { description: 'It is gone' } },
     refuses: [...KNOWN, 'group_not_found', 'dead_letter_not_found', 'outcome_unknown'],
   },
+  'POST /v1/subscriptions/{name}/dead-letters/redrive': {
+    summary:
+      'Deliver dead letters again, those that are named or found. A filter passes those that came back three times',
+    takes: ['subscription'],
+    body: { required: true, content: json('Redrive', { filter: {} }) },
+    answers: { 202: answer('They are on their way', json('Redriving')) },
+    refuses: [...ACT, 'group_not_found', 'dead_letter_not_found'],
+  },
   'POST /v1/subscriptions/{name}/rotate-secret': {
     summary: 'Get a new secret. The one before it signs as well for a day',
     takes: ['subscription'],

@@ -28,6 +28,7 @@ export const ROUTES = [
   route('POST /v1/groups/{group}/dead-letters', 'groups'),
   route('GET /v1/groups/{group}/dead-letters', 'groups'),
   route('DELETE /v1/groups/{group}/dead-letters/{id}', 'groups'),
+  route('POST /v1/groups/{group}/dead-letters/redrive', 'subscriptions'),
   route('GET /v1/groups', 'groups'),
   route('GET /v1/groups/{group}', 'groups'),
   route('DELETE /v1/groups/{group}', 'groups'),
@@ -42,6 +43,7 @@ export const ROUTES = [
   route('POST /v1/subscriptions/{name}/rotate-secret', 'subscriptions'),
   route('GET /v1/subscriptions/{name}/dead-letters', 'groups'),
   route('DELETE /v1/subscriptions/{name}/dead-letters/{id}', 'groups'),
+  route('POST /v1/subscriptions/{name}/dead-letters/redrive', 'subscriptions'),
   route('GET /v1/health', 'topics'),
   route('GET /v1/openapi.json', 'topics'),
 ] as const satisfies readonly Route[];

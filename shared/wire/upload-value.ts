@@ -21,7 +21,14 @@ export function uploadPayload(stored: Uint8Array): Payload {
   return { size, sha256 };
 }
 
-function parse(stored: Uint8Array): Partial<Payload> {
+/** @throws {PayloadCorrupt} when the stored value is none of an upload */
+export function uploadIdOf(stored: Uint8Array): string {
+  const { uploadId } = parse(stored);
+  if (typeof uploadId !== 'string') throw new PayloadCorrupt('a value is no upload');
+  return uploadId;
+}
+
+function parse(stored: Uint8Array): Partial<Payload & { readonly uploadId: string }> {
   try {
     return { ...JSON.parse(Buffer.from(stored).toString()) };
   } catch (cause) {

@@ -55,6 +55,14 @@ describe('vertebra subscriptions', () => {
       attempts: 1,
     });
     expect(await line('dlq', 'show', 'invoices', `${id}9`)).toMatchObject({ code: 3 });
+    expect(await line('dlq', 'redrive', 'invoices')).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
+    const dry = await line('dlq', 'redrive', 'invoices', '--dry-run');
+    expect(dry.err).toContain('Would deliver 1 dead letters again.');
+    const redriven = await line('dlq', 'redrive', 'invoices', '--since', '1h', '--rate', '10', '--json');
+    expect(redriven.out).toBe('{"redriving":1,"dryRun":false}\n');
+    const again = async () => JSON.parse((await line('dlq', 'show', 'invoices', id)).out) as object;
+    await expect.poll(again, { timeout: 20_000 }).toMatchObject({ state: 'stored', redrives: 1, attempts: 2 });
+    expect(await line('dlq', 'redrive', 'invoices', '--id', `${id}9`)).toMatchObject({ code: 3 });
     expect(await line('dlq', 'purge', 'invoices')).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
     expect((await line('dlq', 'purge', 'invoices', '--topic', 'orders', '--json')).out).toBe('{"purged":1}\n');
     expect((await line('dlq', 'list', 'invoices')).out).toBe('');

@@ -212,6 +212,27 @@ describe('subscriptions', () => {
     expect(await code(admin.deleteDeadLetter({ groupId: 'invoices', id: 'x' }))).toBe('group_not_found');
   });
 
+  it('have dead letters redriven by one call, and no other', async () => {
+    await admin.createTopics({ topics: [{ topic: 'pushed', numPartitions: 2 }] });
+    await admin.putSubscription('again', { topics: ['pushed'], target });
+    const filter = { topic: 'pushed', since: new Date(0) };
+    const none = { redriving: 0, more: false };
+    expect(await admin.redriveDeadLetters({ groupId: 'again', filter, ratePerSecond: 5 })).toEqual(none);
+    expect(await admin.redriveDeadLetters({ groupId: 'again', filter: {}, dryRun: true })).toEqual(none);
+    expect(await code(admin.redriveDeadLetters({ groupId: 'again' }))).toBe('invalid_request');
+    const ids = ['01J00000000000000000000000.3.41'];
+    expect(await code(admin.redriveDeadLetters({ groupId: 'again', ids }))).toBe('dead_letter_not_found');
+    let calls = 0;
+    proxy.fault = () => {
+      calls++;
+      return problem(503, 'unavailable');
+    };
+    expect(await code(admin.redriveDeadLetters({ groupId: 'again', filter }))).toBe('unavailable');
+    expect(calls).toBe(1);
+    proxy.fault = () => undefined;
+    await admin.deleteSubscriptions(['again']);
+  });
+
   it('have their secret rotated once, even when the answer is lost', async () => {
     await admin.createTopics({ topics: [{ topic: 'pushed', numPartitions: 2 }] });
     await admin.putSubscription('hooks', { topics: ['pushed'], target });

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type DeadLetter, landedAgain } from '../../shared/domain/dead-letter.ts';
 import type { Group } from '../../shared/domain/group.ts';
 import type { PositionId, PushState } from '../../shared/domain/position.ts';
 import type { Pending, Subscriber } from '../../shared/domain/wake-up.ts';
+import { DeadLetters } from '../../shared/store/dead-letters.ts';
 import { Groups } from '../../shared/store/groups.ts';
 import { PendingPositions } from '../../shared/store/pending.ts';
 import { Positions } from '../../shared/store/positions.ts';
 import { PushPositions } from '../../shared/store/push-positions.ts';
+import { Redrives } from '../../shared/store/redrives.ts';
 import { Subscribers } from '../../shared/store/subscribers.ts';
 import { Touched } from '../../shared/store/touched.ts';
 import { STORE_ENGINES, type StoreEngine } from '../support/store-engines.ts';
@@ -129,5 +132,81 @@ describe.each(STORE_ENGINES)('on %s', (_, open) => {
     expect(await own()).toEqual([{ ...mark, dueAt: NOW + 1 }]);
     await pending.remove({ ...mark, dueAt: NOW + 1 });
     expect(await own()).toEqual([]);
+  });
+
+  it('a mark for redrives stands beside that of its position', async () => {
+    const pending = new PendingPositions(engine.dynamodb, engine.stateTable);
+    const to: Subscriber = { group: { name: group.name, id: group.id }, topic: 'orders', known: 8 };
+    const mark: Pending = { topicId: TOPIC, partition: 3, to, dueAt: NOW };
+    const redrive: Pending = { ...mark, isRedrive: true };
+    for (const each of [redrive, mark]) await pending.put(each);
+    const own = async () => (await pending.list(1_000)).items.filter((each) => each.to.group.id === group.id);
+    expect(await own()).toEqual([mark, redrive]);
+    await pending.remove(mark);
+    expect(await own()).toEqual([redrive]);
+    await pending.remove(redrive);
+  });
+
+  describe('a dead letter that is given back', () => {
+    const error = { name: 'Error', message: 'no' };
+    let letters: DeadLetters;
+    let redrives: Redrives;
+    let letter: DeadLetter;
+    beforeEach(async () => {
+      letters = new DeadLetters(engine.dynamodb, engine.stateTable);
+      redrives = new Redrives(engine.dynamodb, engine.stateTable);
+      letter = {
+        ...{
+          topicId: TOPIC,
+          partition: 3,
+          offset: 41,
+          topic: 'orders',
+          payload: { bytes: new Uint8Array([1]) },
+          error,
+        },
+        ...{ attempts: 5, redrives: 0, firstFailedAt: NOW, deadLetteredAt: NOW },
+      };
+      await letters.put(group, letter);
+    });
+    const first = () => redrives.first(group, letter);
+    const place = { topicId: TOPIC, partition: 3, offset: 41 };
+
+    it('is found by its partition, at its time, until it has landed or is gone', async () => {
+      expect(await first()).toBeUndefined();
+      expect(await redrives.begin(group, letter, NOW + 1)).toBe(true);
+      expect(await first()).toEqual({ ...place, at: NOW + 1 });
+      expect(await redrives.first(group, { topicId: TOPIC, partition: 4 })).toBeUndefined();
+      expect(await letters.read(group, letter)).toEqual({ ...letter, redriveAt: NOW + 1 });
+      await redrives.postpone(group, letter, NOW + 2);
+      expect(await first()).toEqual({ ...place, at: NOW + 2 });
+      const landed = landedAgain({ ...letter, redriveAt: NOW }, { name: 'Other', message: '' }, NOW + 3);
+      for (let times = 0; times < 2; times++) await redrives.land(group, landed);
+      expect(await letters.read(group, letter)).toEqual(landed);
+      expect(landed).toMatchObject({ redrives: 1, attempts: 6, history: [{ error, deadLetteredAt: NOW }] });
+      expect(await first()).toBeUndefined();
+      await redrives.begin(group, letter, NOW);
+      expect(await redrives.end(group, letter)).toBe(true);
+      expect(await redrives.end(group, letter)).toBe(false);
+      expect(await first()).toBeUndefined();
+      expect(await letters.read(group, letter)).toBeUndefined();
+    });
+
+    it('is not, once it is deleted: nothing that comes late brings it back', async () => {
+      await redrives.begin(group, letter, NOW);
+      expect(await letters.delete(group, { ...letter, redriveAt: NOW })).toBe(true);
+      expect(await first()).toBeUndefined();
+      expect(await redrives.begin(group, letter, NOW)).toBe(false);
+      await redrives.postpone(group, letter, NOW + 1);
+      await redrives.land(group, letter);
+      expect(await first()).toBeUndefined();
+      expect(await letters.read(group, letter)).toBeUndefined();
+    });
+
+    it('remembers the last ten failures', async () => {
+      let often = letter;
+      for (let i = 0; i < 12; i++) often = landedAgain(often, { name: `${i}`, message: '' }, NOW + i);
+      expect(often).toMatchObject({ redrives: 12, attempts: 17, error: { name: '11' } });
+      expect(often.history?.map(({ error: { name } }) => name)).toEqual([...'123456789', '10']);
+    });
   });
 });

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type LocalBackbone, startLocalBackbone } from '../../local/embedding.ts';
+import { INLINE_DEAD_LETTER_BYTES_MAX } from '../../shared/domain/limits.ts';
 
 interface Event {
   readonly id: string;
@@ -74,6 +75,29 @@ describe('in one process', () => {
       expect(Number(offset)).toBeLessThanOrEqual(next.get(partition) ?? 0);
       next.set(partition, Math.max(next.get(partition) ?? 0, Number(offset) + 1));
     }
+    expect(failures).toEqual([]);
+  }, 30_000);
+
+  it('what has become a dead letter comes again when it is redriven, with the same id, and is one no more', async () => {
+    await call('PUT', '/v1/topics/orders', { partitions: 1 });
+    answers.set('/mended', () => 500);
+    await subscribe('mended', 'orders', { retry: { maxAttempts: 1, minBackoffMs: 10, maxBackoffMs: 10 } });
+    const value = 'x'.repeat(2 * INLINE_DEAD_LETTER_BYTES_MAX);
+    await call('POST', '/v1/topics/orders/records', { records: [{ value: 1 }, { value }] });
+    const letters = async () => {
+      const answer = await fetch(`${backbone.url}/v1/subscriptions/mended/dead-letters?state=stored`);
+      return ((await answer.json()) as { deadLetters: { id: string }[] }).deadLetters.length;
+    };
+    await expect.poll(letters, { timeout: 10_000 }).toBe(2);
+    answers.delete('/mended');
+    await call('POST', '/v1/subscriptions/mended/dead-letters/redrive', { filter: { topic: 'orders' } });
+    await expect.poll(() => (taken.get('/mended') ?? []).length, { timeout: 10_000 }).toBe(2);
+    expect(taken.get('/mended')).toMatchObject([
+      { id: 'orders-0:0', data: 1 },
+      { id: 'orders-0:1', data: value },
+    ]);
+    const all = `${backbone.url}/v1/subscriptions/mended/dead-letters`;
+    await expect.poll(async () => (await fetch(all)).text()).toBe('{"deadLetters":[]}');
     expect(failures).toEqual([]);
   }, 30_000);
 

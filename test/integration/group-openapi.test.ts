@@ -10,6 +10,7 @@ type GroupRoute = Extract<(typeof ROUTES)[number]['key'], `${string} /v1/groups$
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const GROUP = '/v1/groups/billing';
+const SUBSCRIBED = '/v1/groups/invoices';
 const NOBODY = '/v1/groups/nobody';
 const UNKNOWN = '01J00000000000000000000000';
 const sending = (body: object): Sent => ({ body });
@@ -26,6 +27,8 @@ beforeAll(async () => {
   // The clock stands still, so that sessions do.
   api = await openApi({ clock: new HandClock() });
   await api.put('/v1/topics/orders', { partitions: 1 });
+  const target = { http: { url: 'http://127.0.0.1:9009/hook' } };
+  await api.put('/v1/subscriptions/invoices', { topics: ['orders'], target });
   const records = Array.from({ length: 9 }, (_, value) => ({ value }));
   await api.post('/v1/topics/orders/records', { records });
   replaced = (await poll({ topics: ['orders'], instanceId: 'one' })).memberId;
@@ -115,6 +118,20 @@ const DRIVES: { readonly [route in GroupRoute]: () => readonly Drive[] } = {
     ...refused(`${GROUP}/dead-letters`, 'Query'),
     broken(`${GROUP}/dead-letters`),
   ],
+  'POST /v1/groups/{group}/dead-letters/redrive': () => {
+    const target = `${SUBSCRIBED}/dead-letters/redrive`;
+    const good = sending({ filter: {} });
+    return [
+      { status: 202, target, sent: good },
+      { status: 409, target: `${GROUP}/dead-letters/redrive`, sent: good },
+      { status: 404, target: `${NOBODY}/dead-letters/redrive`, sent: good },
+      { ...invalid(target), sent: good },
+      ...unreadable(target, JSON_TYPE),
+      ...refused(target, 'GetItem', good),
+      { status: 504, target, sent: good, hold: 'GetItem' },
+      broken(target),
+    ];
+  },
   'DELETE /v1/groups/{group}/dead-letters/{id}': () => {
     const target = `${GROUP}/dead-letters/${kept}`;
     return [

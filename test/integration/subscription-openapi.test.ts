@@ -82,6 +82,23 @@ const DRIVES: { readonly [route in SubscriptionRoute]: () => readonly Drive[] } 
       broken(target),
     ];
   },
+  'POST /v1/subscriptions/{name}/dead-letters/redrive': () => {
+    const target = `${HERE}/dead-letters/redrive`;
+    const good = sending({ ids: [kept], dryRun: true });
+    return [
+      { status: 202, target, sent: good },
+      { status: 202, target, sent: sending({ filter: { topic: 'orders', since: '2026-01-01T00:00:00Z' } }) },
+      { status: 400, target, sent: sending({ ids: ['x'] }) },
+      { status: 404, target, sent: sending({ ids: [kept.replace(/0$/, '9')] }) },
+      { status: 404, target: `${NOBODY}/dead-letters/redrive`, sent: good },
+      { status: 404, target: '/v1/subscriptions/pulling/dead-letters/redrive', sent: good },
+      { ...invalid(target), sent: good },
+      ...unreadable(target, JSON_TYPE),
+      ...refused(target, 'GetItem', good),
+      { status: 504, target, sent: good, hold: 'GetItem' },
+      broken(target),
+    ];
+  },
   'DELETE /v1/subscriptions/{name}/dead-letters/{id}': () => {
     const target = `${HERE}/dead-letters/${kept}`;
     return [

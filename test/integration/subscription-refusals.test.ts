@@ -145,3 +145,29 @@ describe('a subscription is refused', () => {
     expect((await api.post(`${PATH}/rotate-secret`)).json()).toMatchObject({ code: 'invalid_request' });
   });
 });
+
+describe('a redrive is refused', () => {
+  const id = '01J00000000000000000000000.3.41';
+  it.each([
+    [{}, 'ids'],
+    [{ ids: [id], filter: {} }, 'ids'],
+    [{ ids: [] }, 'ids'],
+    [{ ids: [id, id] }, 'ids[1]'],
+    [{ ids: ['x'] }, 'ids[0]'],
+    [{ filter: { key: 'a' } }, 'filter.key'],
+    [{ filter: { since: 7 } }, 'filter.since'],
+    [{ filter: {}, ratePerSecond: 0 }, 'ratePerSecond'],
+    [{ filter: {}, dryRun: 'yes' }, 'dryRun'],
+    [{ records: [{ id, value: 1 }] }, 'records'],
+  ])('for %j', async (body, field) => {
+    await api.put('/v1/subscriptions/redriven', GOOD);
+    const reply = await api.post('/v1/subscriptions/redriven/dead-letters/redrive', body);
+    expect(reply.json()).toMatchObject({ status: 400, code: 'invalid_request', field });
+  });
+
+  it('for a group whose members poll', async () => {
+    await api.post('/v1/groups/polling/poll', { topics: ['orders'] });
+    const reply = await api.post('/v1/groups/polling/dead-letters/redrive', { filter: {} });
+    expect(reply.json()).toMatchObject({ status: 409, code: 'group_is_pull', group: 'polling' });
+  });
+});

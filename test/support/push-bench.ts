@@ -12,6 +12,7 @@ import { PlanCache } from '../../shared/operations/plan-cache.ts';
 import { ProvenOffsets } from '../../shared/operations/proven-offsets.ts';
 import { CaughtUp, sweepWakeUps } from '../../shared/operations/sweep-wake-ups.ts';
 import { DeadLetterObjects } from '../../shared/store/dead-letter-objects.ts';
+import { openKeptRecord } from '../../shared/wire/dead-letter-delivery.ts';
 import { DeliveryPart } from '../../shared/wire/delivery-part.ts';
 import { encodeRecordBatch } from '../../shared/wire/record-batch.ts';
 import { type Host, type LogBench, makeTopic, openLogBench } from './log-bench.ts';
@@ -97,6 +98,7 @@ export async function openPushBench({ partitions = 1 } = {}): Promise<PushBench>
       callOf: () => send,
       openCall: (room, { filter }) =>
         new DeliveryPart(room, filter === undefined ? undefined : compileFilter(JSON.parse(filter))),
+      openLetter: openKeptRecord,
       newRunId: () => `run${++runs}`,
     };
     const handOn = async (wakeUp: WakeUp) =>

@@ -30,6 +30,7 @@ class Dying {
       pending: this.#wrap(ports.pending),
       deadLetters: this.#wrap(ports.deadLetters),
       deadLetterQueue: this.#wrap(ports.deadLetterQueue),
+      redrives: this.#wrap(ports.redrives),
       wakeQueue: this.#wrap(ports.wakeQueue),
       callOf: (subscription) => this.#guard(ports.callOf(subscription)),
     };
@@ -110,6 +111,63 @@ describe('a delivery that dies', () => {
       }
       expect(at).toBeGreaterThan(20);
       expect(at).toBeLessThan(200);
+    },
+    120_000,
+  );
+
+  it.each([
+    ['before it happens', false],
+    ['before it is answered', true],
+  ])(
+    'while it gives dead letters back, at any step, %s, is followed by one that gives back the rest, in order',
+    async (_, isDone) => {
+      let at = 1;
+      for (; at < 100; at++) {
+        const bench = await openPushBench();
+        try {
+          await bench.subscribe('s', { retry: { maxAttempts: 1, minBackoffMs: 10, maxBackoffMs: 10 } });
+          bench.scripts.set('s', () => ({ kind: 'failed', error }));
+          await bench.append(['a', 'b', 'c']);
+          await bench.wake({ last: 2 });
+          await bench.drain(300_000);
+          const id = bench.positionId();
+          const { redrives, pending, deadLetters } = bench.host().backbone;
+          const to = { group: id.group, topic: 't', known: 1 };
+          await pending.put({ to, topicId: id.topicId, partition: 0, dueAt: bench.clock.now(), isRedrive: true });
+          for (const offset of [0, 1, 2]) await redrives.begin(id.group, { ...id, offset }, bench.clock.now());
+          bench.scripts.set('s', ({ records }) =>
+            records[0]?.offset === 1 ? { kind: 'failed', error } : { kind: 'done' },
+          );
+          const given = bench.delivered().length;
+          const dying = new Dying(bench.host(), at, isDone);
+          const ended = await Promise.race([
+            bench.wake({ to, isRedrive: true }, dying.host).then(() => 'done'),
+            dying.died,
+          ]);
+          // Its wake-up is lost for good: the sweep sees that the redrive is late.
+          for (let i = 0; i < 3; i++) {
+            bench.clock.pass(120_000);
+            expect(await bench.sweep(), `step ${at}`).toEqual([]);
+            await bench.drain(300_000);
+          }
+          const { items } = await deadLetters.list(id.group, { limit: 10 });
+          expect(items, `step ${at}`).toMatchObject([{ offset: 1, redrives: 1, attempts: 2, history: [{ error }] }]);
+          expect(items[0], `step ${at}`).not.toHaveProperty('redriveAt');
+          expect(await redrives.first(id.group, id), `step ${at}`).toBeUndefined();
+          const order = bench.delivered().slice(given);
+          expect(order, `step ${at}`).toEqual([...order].sort());
+          expect(new Set(order), `step ${at}`).toEqual(new Set([0, 1, 2]));
+          const { committed, until = 0 } = await bench.position();
+          expect(committed, `step ${at}`).toBe(3);
+          expect(until, `step ${at}`).toBeLessThan(bench.clock.now());
+          expect((await pending.list(10)).items.filter((mark) => mark.isRedrive)).toEqual([]);
+          if (ended === 'done') break;
+        } finally {
+          await bench.close();
+        }
+      }
+      expect(at).toBeGreaterThan(10);
+      expect(at).toBeLessThan(100);
     },
     120_000,
   );

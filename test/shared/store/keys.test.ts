@@ -101,7 +101,9 @@ describe('keys', () => {
     it('of a pending position tell which, but for the name of its group', () => {
       const { pk, sk } = pendingKey({ group, ...partition });
       expect(pk).toBe('pending');
-      expect(parsePendingSort(sk)).toEqual({ groupId: group.id, ...partition });
+      expect(parsePendingSort(sk)).toEqual({ groupId: group.id, ...partition, isRedrive: false });
+      const redrive = pendingKey({ group, ...partition }, true);
+      expect(parsePendingSort(redrive.sk)).toEqual({ groupId: group.id, ...partition, isRedrive: true });
       expect(() => parsePendingSort(`${group.name}#${sk}`)).toThrow(/not the key/);
       expect(subscriberKey(partition.topicId, group.name)).toEqual({
         pk: `subscribers#${partition.topicId}`,

@@ -1,0 +1,235 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { DeadLetter } from '../../../shared/domain/dead-letter.ts';
+import { deadLetterIdText } from '../../../shared/domain/dead-letter.ts';
+import { INLINE_DEAD_LETTER_BYTES_MAX, REDRIVE_AWAY_MS, REDRIVE_LETTERS_MAX } from '../../../shared/domain/limits.ts';
+import { redriveDeadLetters } from '../../../shared/operations/redrive-dead-letters.ts';
+import { openPushBench, type PushBench } from '../../support/push-bench.ts';
+
+const error = { name: 'Error', message: 'no' };
+const retry = { maxAttempts: 1, minBackoffMs: 10, maxBackoffMs: 10 };
+
+let bench: PushBench;
+beforeEach(async () => {
+  bench = await openPushBench({ partitions: 2 });
+  await bench.subscribe('s', { retry, haltAfterDeadLetters: 1_000 });
+  await bench.host().backbone.groupTopics.note(bench.positionId().group, {
+    ...{ id: bench.positionId().topicId, name: 't', partitions: 2 },
+  });
+});
+afterEach(() => bench.close());
+
+function fail(...failing: number[]): void {
+  bench.scripts.set('s', ({ records }) =>
+    records.some(({ offset }) => failing.includes(offset)) ? { kind: 'failed', error } : { kind: 'done' },
+  );
+}
+
+/** Dead letters with these offsets, among so many records. */
+async function bury(count: number, ...failing: number[]): Promise<void> {
+  fail(...failing);
+  await bench.append(Array.from({ length: count }, (_, i) => `v${i}`));
+  await bench.wake({ last: count - 1 });
+  await bench.drain(60_000);
+  expect((await stored()).map(({ offset }) => offset)).toEqual(failing);
+  bench.calls.length = 0;
+}
+
+const stored = async (): Promise<readonly DeadLetter[]> =>
+  (await bench.host().backbone.deadLetters.list(bench.positionId().group, { limit: 1_000 })).items;
+const idOf = (offset: number) => deadLetterIdText({ ...bench.positionId(), offset });
+
+function redrive(change: Partial<Parameters<typeof redriveDeadLetters>[1]> = {}) {
+  const { ports, backbone } = bench.host();
+  const wish = { group: 's', wanted: { filter: {} }, isDryRun: false, deadline: bench.clock.now() + 20_000 };
+  return redriveDeadLetters({ ...backbone, wakeQueue: ports.wakeQueue }, { ...wish, ...change });
+}
+
+describe('a redrive', () => {
+  it('gives dead letters back one by one, in order, with what is theirs, and forgets them', async () => {
+    await bury(5, 1, 3);
+    const given: unknown[] = [];
+    bench.scripts.set('s', ({ records }) => {
+      given.push(...records.map(({ offset, value, redrives }) => [offset, String(value), redrives]));
+      return { kind: 'done' };
+    });
+    expect(await redrive()).toEqual({ redriving: 2, more: false });
+    expect((await stored()).map(({ redriveAt }) => redriveAt)).toEqual([bench.clock.now(), bench.clock.now()]);
+    await bench.drain();
+    expect(bench.calls).toEqual(['s:0 1', 's:0 3']);
+    expect(given).toEqual([
+      [1, 'v1', 1],
+      [3, 'v3', 1],
+    ]);
+    expect(await stored()).toEqual([]);
+    expect(await bench.position()).toMatchObject({ committed: 5 });
+    expect(bench.queue).toEqual([]);
+  });
+
+  it('that fails leaves a dead letter that remembers it all, and tells of it again', async () => {
+    await bury(2, 0);
+    const [before] = await stored();
+    bench.letters.length = 0;
+    bench.scripts.set('s', () => ({ kind: 'failed', error: { name: 'Other', message: 'still not' } }));
+    bench.clock.pass(1_000);
+    await redrive();
+    await bench.drain();
+    expect(bench.calls).toEqual(['s:0 0']);
+    const [after] = await stored();
+    expect(after).toEqual({
+      ...before,
+      ...{ error: { name: 'Other', message: 'still not' }, attempts: 2, redrives: 1 },
+      ...{ deadLetteredAt: bench.clock.now(), history: [{ error, deadLetteredAt: before!.deadLetteredAt }] },
+    });
+    expect(bench.letters).toEqual([after]);
+  });
+
+  it('by a filter passes what came back three times, and what is on its way; by its id any goes', async () => {
+    await bury(3, 0, 2);
+    for (let i = 0; i < 3; i++) {
+      expect(await redrive({ wanted: { ids: [idOf(0)] } })).toEqual({ redriving: 1, more: false });
+      await bench.drain();
+    }
+    expect(await redrive()).toEqual({ redriving: 1, more: false });
+    expect(await redrive()).toEqual({ redriving: 0, more: false });
+    fail();
+    expect(await redrive({ wanted: { ids: [idOf(0)] } })).toEqual({ redriving: 1, more: false });
+    expect(await redrive({ wanted: { ids: [idOf(0)] } })).toEqual({ redriving: 1, more: false });
+    bench.calls.length = 0;
+    await bench.drain();
+    expect(bench.calls).toEqual(['s:0 0', 's:0 2']);
+    expect(await stored()).toEqual([]);
+  });
+
+  it('takes those that a filter names, and counts them without a write when it is dry', async () => {
+    await bury(3, 0, 1);
+    expect(await redrive({ isDryRun: true })).toEqual({ redriving: 2, more: false });
+    for (const filter of [{ topic: 'other' }, { partition: 1 }, { since: bench.clock.now() + 1 }]) {
+      expect(await redrive({ wanted: { filter } })).toEqual({ redriving: 0, more: false });
+    }
+    await bench.drain();
+    expect(bench.calls).toEqual([]);
+    expect(bench.queue).toEqual([]);
+    expect(await redrive({ wanted: { filter: { topic: 't', partition: 0, since: 0 } } })).toMatchObject({
+      redriving: 2,
+    });
+  });
+
+  it('goes no faster than it is told', async () => {
+    await bury(3, 0, 1, 2);
+    fail();
+    await redrive({ ratePerSecond: 1 });
+    const start = bench.clock.now();
+    const at: number[] = [];
+    bench.scripts.set('s', () => {
+      at.push(bench.clock.now() - start);
+      return { kind: 'done' };
+    });
+    await bench.drain();
+    expect(at).toEqual([0, 1_000, 2_000]);
+  });
+
+  it('takes a page at a time', async () => {
+    const count = REDRIVE_LETTERS_MAX + 1;
+    const { backbone } = bench.host();
+    const id = bench.positionId();
+    const letter = { topic: 't', payload: { bytes: Buffer.from([3]) }, error, attempts: 1, redrives: 0 };
+    for (let offset = 0; offset < count; offset++) {
+      await backbone.deadLetters.put(id.group, { ...id, offset, ...letter, firstFailedAt: 0, deadLetteredAt: 0 });
+    }
+    expect(await redrive()).toEqual({ redriving: REDRIVE_LETTERS_MAX, more: true });
+    expect(await redrive()).toEqual({ redriving: 1, more: false });
+  });
+
+  it('waits while the target is away, those behind it with it, and spends nothing', async () => {
+    await bury(2, 0, 1);
+    let calls = 0;
+    bench.scripts.set('s', () => (calls++ === 0 ? { kind: 'away', error } : { kind: 'done' }));
+    await redrive();
+    await bench.drain(REDRIVE_AWAY_MS - 1_000);
+    expect(bench.calls).toEqual(['s:0 0']);
+    expect(await stored()).toMatchObject([{ redrives: 0 }, { redrives: 0 }]);
+    await bench.drain(REDRIVE_AWAY_MS);
+    expect(bench.calls).toEqual(['s:0 0', 's:0 0', 's:0 1']);
+    expect(await stored()).toEqual([]);
+  });
+
+  it('halts a subscription whose target is gone, and goes on by the sweep when it is resumed', async () => {
+    await bury(2, 0, 1);
+    bench.scripts.set('s', () => ({ kind: 'cannot', error }));
+    await redrive();
+    await bench.drain();
+    const halted = await bench.subscription();
+    expect(halted).toMatchObject({ state: 'halted', lastError: error });
+    bench.clock.pass(120_000);
+    await bench.sweep();
+    expect(bench.queue).toEqual([]);
+    fail();
+    await bench.host().backbone.subscriptions.change(halted, { ...halted, state: 'active' });
+    await bench.sweep();
+    await bench.drain();
+    expect(bench.calls).toEqual(['s:0 0', 's:0 0', 's:0 1']);
+    await bench.sweep();
+    expect((await bench.host().backbone.pending.list(10)).items.filter(({ isRedrive }) => isRedrive)).toEqual([]);
+  });
+
+  it('does not hide what is appended meanwhile', async () => {
+    await bury(1, 0);
+    bench.scripts.set('s', async () => {
+      if (bench.calls.length > 1) return { kind: 'done' };
+      await bench.append(['new']);
+      await bench.wake({ last: 1 });
+      return { kind: 'done' };
+    });
+    await redrive();
+    await bench.drain();
+    expect(bench.calls).toEqual(['s:0 0', 's:0 1']);
+  });
+
+  it('of one that is deleted meanwhile delivers nothing', async () => {
+    await bury(2, 0, 1);
+    fail();
+    await redrive();
+    const [first] = await stored();
+    expect(await bench.host().backbone.deadLetters.delete(bench.positionId().group, first!)).toBe(true);
+    await bench.drain();
+    expect(bench.calls).toEqual(['s:0 1']);
+  });
+
+  it('of what there is not is refused, whole', async () => {
+    await bury(1, 0);
+    await expect(redrive({ wanted: { ids: [idOf(0), idOf(7)] } })).rejects.toMatchObject({
+      code: 'dead_letter_not_found',
+    });
+    await expect(redrive({ group: 'nobody' })).rejects.toMatchObject({ code: 'group_not_found' });
+    expect((await stored())[0]).not.toHaveProperty('redriveAt');
+  });
+
+  it('of a large one, broken off when it was delivered, leaves no record that looks lost', async () => {
+    fail(0);
+    await bench.append([randomBytes(INLINE_DEAD_LETTER_BYTES_MAX).toString('base64')]);
+    await bench.wake({ last: 0 });
+    await bench.drain();
+    expect((await bench.objects()).filter((key) => key.startsWith('dead-letters/'))).toHaveLength(1);
+    fail();
+    await redrive();
+    bench.queue.length = 0;
+    const host = bench.host();
+    const { group } = bench.positionId();
+    const to = { group, topic: 't', known: 2 };
+    const { deadLetterObjects: real, aside: _, ...rest } = host.ports;
+    const deadLetterObjects: typeof real = {
+      put: (...args) => real.put(...args),
+      get: (...args) => real.get(...args),
+      remove: async () => {
+        throw new Error('it dies');
+      },
+    };
+    const ports = { ...rest, deadLetterObjects };
+    await expect(bench.wake({ to, isRedrive: true }, { ...host, ports })).rejects.toThrow('it dies');
+    await bench.wake({ to, isRedrive: true });
+    expect(bench.calls).toEqual(['s:0 0', 's:0 0']);
+    expect(await stored()).toEqual([]);
+    expect((await bench.position()).owner).toBeUndefined();
+  });
+});
