@@ -5,7 +5,9 @@ import { defineConfig } from 'vitest/config';
 const OTHER_TIERS = [
   'test/deploy/**',
   'test/package/**',
-  'test/faults/{broken-protocols,groups/broken-groups,groups/kill-groups,command,kill}.test.ts',
+  'test/faults/{broken-protocols,command,kill}.test.ts',
+  'test/faults/groups/{broken-groups,kill-groups}.test.ts',
+  'test/faults/push/broken-push.test.ts',
 ];
 
 /** Files that change what a whole process shares (clocks, output, listeners, dynalite's modules), or load a module anew. */

@@ -10,8 +10,7 @@ import type { Subscriber } from '../domain/wake-up.ts';
 import type { DeliverPorts, DeliverySink } from './deliver-ports.ts';
 import { keepDeadLetter } from './keep-dead-letter.ts';
 import { lookAtPartition } from './partition-look.ts';
-import { stopSubscription } from './stop-subscription.ts';
-import { SubscriptionChanges } from './subscription-changes.ts';
+import { standingOf, stopSubscription } from './stop-subscription.ts';
 
 /** What a run is about. */
 export interface RunOf {
@@ -42,6 +41,7 @@ type Read =
 type Went = 'on' | 'look' | RunEnd;
 
 const IDLE: RunEnd = { kind: 'idle' };
+const AT_ONCE: RunEnd = { kind: 'later', waitMs: 0 };
 /** A lease that was renewed so recently needs no write of its own before a call. */
 const LEASE_FRESH_MS = 10_000;
 
@@ -50,7 +50,6 @@ export class DeliveryRun {
   readonly #ports: DeliverPorts;
   readonly #of: RunOf;
   readonly #owner: string;
-  readonly #changes: SubscriptionChanges;
   #epoch: number;
   #committed: number;
   #push: PushState;
@@ -61,7 +60,6 @@ export class DeliveryRun {
     this.#ports = ports;
     this.#of = of;
     this.#owner = ports.newRunId();
-    this.#changes = new SubscriptionChanges(ports, of.subscription);
     this.#epoch = of.position.epoch;
     this.#committed = of.position.committed;
     this.#push = of.position.push ?? {};
@@ -74,12 +72,14 @@ export class DeliveryRun {
   async run(isCertain: boolean): Promise<RunEnd> {
     try {
       for (let mustTake = isCertain; ; mustTake = false) {
-        if (await this.#hasToEnd()) return { kind: 'later', waitMs: 0 };
+        if (!this.#hasTime()) return AT_ONCE;
         const end = await this.#runOnce(mustTake);
         if (end !== 'look') return end;
         // What came while this run was at it was dropped: whoever lets go looks.
         const head = await this.#ports.heads.read(this.#of.id);
         if (head === undefined || head.next <= this.#committed) return IDLE;
+        const standing = await standingOf(this.#ports, this.#of.subscription);
+        if (standing !== 'same') return standing === 'over' ? IDLE : AT_ONCE;
       }
     } catch (error) {
       if (this.#until > 0) await this.#step(false).catch(() => {}); // then its time ends by itself
@@ -98,10 +98,14 @@ export class DeliveryRun {
     if (taken.status === 'rejected') throw taken.reason;
     if (first.status === 'rejected') throw first.reason;
     if (!taken.value) return { kind: 'taken' };
-    for (let read = first.value; ; read = await this.#read()) {
+    for (let read = first.value; ; ) {
       const went = await this.#advance(read);
       if (went !== 'on') return went;
-      if (await this.#hasToEnd()) return (await this.#step(false)) ? { kind: 'later', waitMs: 0 } : IDLE;
+      const [next, standing] = await Promise.all([this.#read(), standingOf(this.#ports, this.#of.subscription)]);
+      if (standing !== 'same' || !this.#hasTime()) {
+        return (await this.#step(false)) && standing !== 'over' ? AT_ONCE : IDLE;
+      }
+      read = next;
     }
   }
 
@@ -183,10 +187,7 @@ export class DeliveryRun {
   async #proceed(hasMore: boolean): Promise<Went> {
     if (!(await this.#step(hasMore))) return IDLE;
     if (!hasMore) return 'look';
-    return this.#ports.aside !== undefined && this.#push.isSlow ? this.#moveAside() : 'on';
-  }
-
-  async #moveAside(): Promise<Went> {
+    if (this.#ports.aside === undefined || !this.#push.isSlow) return 'on';
     return (await this.#step(false)) ? { kind: 'aside' } : IDLE;
   }
 
@@ -228,10 +229,9 @@ export class DeliveryRun {
   async #read(): Promise<Read> {
     const { subscription, topic, id, deadline } = this.#of;
     const { batch } = subscription;
-    const limits = limitsOf(this.#push);
-    const room = { ...batch, ...limits, records: Math.min(batch.maxRecords, limits.records ?? Infinity) };
-    const call = { records: room.records, bytes: batch.maxBytes };
-    const sink = this.#ports.openCall({ ...call, ...(limits.end !== undefined && { end: limits.end }) }, subscription);
+    const { records = Infinity, end } = limitsOf(this.#push);
+    const call = { records: Math.min(batch.maxRecords, records), bytes: batch.maxBytes };
+    const sink = this.#ports.openCall({ ...call, ...(end !== undefined && { end }) }, subscription);
     try {
       const options = { ...call, deadline };
       const look = await lookAtPartition(this.#ports, topic, id.partition, this.#committed, sink, options);
@@ -256,10 +256,14 @@ export class DeliveryRun {
     return isTaken;
   }
 
-  /** Before each call: no other run may begin while this one may still be calling. */
+  /**
+   * Before each call: no other run may begin while this one may still be calling. A renewal whose answer came late, to a
+   * process that stood still, is none.
+   */
   async #renew(): Promise<boolean> {
-    const left = this.#until - this.#ports.clock.now();
-    return left >= this.#leaseMs - LEASE_FRESH_MS || this.#step(true);
+    const isFresh = () => this.#until - this.#ports.clock.now() >= this.#leaseMs - LEASE_FRESH_MS;
+    while (!isFresh()) if (!(await this.#step(true))) return false;
+    return true;
   }
 
   /**
@@ -281,11 +285,6 @@ export class DeliveryRun {
 
   get #leaseMs(): number {
     return this.#of.subscription.timeoutMs + PUSH_LEASE_MARGIN_MS;
-  }
-
-  /** Time is up, or the subscription is another by now, or none: whoever looks next knows it as it is. */
-  async #hasToEnd(): Promise<boolean> {
-    return !this.#hasTime() || (await this.#changes.isOutdated());
   }
 
   /** No call begins that this run, or its lease, may not outlive. */

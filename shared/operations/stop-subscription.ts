@@ -1,5 +1,6 @@
 import type { GroupId } from '../domain/group.ts';
 import type { Stop } from '../domain/push-retry.ts';
+import type { Subscription } from '../domain/subscription.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
 
 /** Times that the subscription is read again because somebody changes it at the same time. */
@@ -22,4 +23,18 @@ export async function stopSubscription(
     if ((await subscriptions.change(seen, to)) !== undefined) return;
   }
   throw new Error(`subscription '${group.name}' could not be stopped: it changes all the time`);
+}
+
+/**
+ * Whether whoever delivers goes on: `changed`, by the settings that it has now; `over`, not at all.
+ *
+ * @throws {Throttled | Unavailable}
+ */
+export async function standingOf(
+  { subscriptions }: Pick<DeliverPorts, 'subscriptions'>,
+  { group, revision }: Subscription,
+): Promise<'same' | 'changed' | 'over'> {
+  const now = await subscriptions.read(group.name);
+  if (now?.group.id !== group.id || now.state !== 'active') return 'over';
+  return now.revision === revision ? 'same' : 'changed';
 }

@@ -1,4 +1,4 @@
-import { InvalidRequest, Unavailable } from '../domain/errors.ts';
+import { InvalidRequest, TopicNotFound, Unavailable } from '../domain/errors.ts';
 import { nextEpoch } from '../domain/group.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import type { Subscription, SubscriptionChange } from '../domain/subscription.ts';
@@ -76,7 +76,10 @@ export async function resumeSubscription(ports: SubscriptionPorts, name: string)
 async function freshStart(ports: SubscriptionPorts, { group }: Subscription): Promise<void> {
   const topics = await ports.groupTopics.all(group);
   await actOnAll(topics, async ({ topicId, name, known, partitions }) => {
-    const all = Array.from({ length: partitions }, (_, partition) => partition);
+    // Those that were added since have no position before they are woken.
+    const now = await ports.topics.fresh(name).catch(ifGone);
+    const count = now?.id === topicId ? now.partitions : partitions;
+    const all = Array.from({ length: count }, (_, partition) => partition);
     await actOnAll(all, async (partition) => {
       const id = { group, topicId, partition };
       const seen = await ports.positions.read(id);
@@ -89,6 +92,10 @@ async function freshStart(ports: SubscriptionPorts, { group }: Subscription): Pr
     });
     await wakeSubscription(ports, { group, topic: name, known }, topicId, all);
   });
+}
+
+function ifGone(error: unknown): undefined {
+  if (!(error instanceof TopicNotFound)) throw error;
 }
 
 /**

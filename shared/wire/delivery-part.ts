@@ -64,7 +64,7 @@ export class DeliveryPart {
     const base = baseOf(slot);
     let offset = from;
     while (offset <= slot.last && !this.isFull() && this.#take(slot, records[offset - base]!, offset, urls)) offset++;
-    if (offset === this.#room.end) this.#isFull = true;
+    if (this.#isEnd(offset)) this.#isFull = true;
     return offset;
   }
 
@@ -81,7 +81,7 @@ export class DeliveryPart {
     offset: number,
     urls: ReadonlyMap<number, string>,
   ): boolean {
-    if (offset === this.#room.end) {
+    if (this.#isEnd(offset)) {
       this.#isFull = true;
       return false;
     }
@@ -112,6 +112,11 @@ export class DeliveryPart {
     this.#bytes += bytes;
     this.#looked += 1;
     return true;
+  }
+
+  /** What lay before the end may have expired, and the next record lie behind it. */
+  #isEnd(offset: number): boolean {
+    return this.#room.end !== undefined && offset >= this.#room.end;
   }
 
   #accepts(record: FilteredRecord): boolean {

@@ -1,4 +1,5 @@
 import { GROUP_SITUATIONS } from './groups/coverage.ts';
+import { PUSH_SITUATIONS } from './push/coverage.ts';
 
 /** Situations in which the protocol's rules matter. A run without them proves nothing, so they are counted. */
 export const SITUATIONS = [
@@ -61,6 +62,7 @@ export const SITUATIONS = [
   'no answer',
   'offset out of range',
   ...GROUP_SITUATIONS,
+  ...PUSH_SITUATIONS,
 ] as const;
 
 export type Situation = (typeof SITUATIONS)[number];

@@ -1,5 +1,6 @@
 import { Coverage, type Situation } from './coverage.ts';
 import { runGroupSeed } from './groups/run-group.ts';
+import { runPushSeed } from './push/run-push.ts';
 import { runSeed } from './run.ts';
 
 export interface Failure {
@@ -15,12 +16,14 @@ export interface Report {
   readonly situations: readonly (readonly [Situation, number])[];
 }
 
-/** Every so many seeds stand for a history of a group, the others for one of the log alone. */
-const GROUPS_EVERY = 4;
+/** Of so many seeds in a row one stands for a history of a group, one for one of deliveries, the others for the log alone. */
+const KINDS_EVERY = 4;
 
-/** Runs the history that a seed stands for, of either kind, and judges it. */
+/** Runs the history that a seed stands for, of whichever kind, and judges it. */
 export function runHistory(seed: number, options: { readonly traced?: boolean } = {}) {
-  return seed % GROUPS_EVERY === 0 ? runGroupSeed(seed / GROUPS_EVERY, options) : runSeed(seed, options);
+  const nth = Math.floor(seed / KINDS_EVERY);
+  if (seed % KINDS_EVERY === 0) return runGroupSeed(nth, options);
+  return seed % KINDS_EVERY === 1 ? runPushSeed(nth, options) : runSeed(seed, options);
 }
 
 /** Runs the histories of `count` seeds from `from` on. */

@@ -7,6 +7,10 @@ export default defineConfig({
   root: fileURLToPath(new URL('../..', import.meta.url)),
   test: {
     ...COMMON,
-    include: ['test/faults/{broken-protocols,groups/broken-groups,groups/kill-groups,command,kill}.test.ts'],
+    include: [
+      'test/faults/{broken-protocols,command,kill}.test.ts',
+      'test/faults/groups/{broken-groups,kill-groups}.test.ts',
+      'test/faults/push/broken-push.test.ts',
+    ],
   },
 });

@@ -158,6 +158,17 @@ describe('a subscription', () => {
     expect(await positions.read(position)).toEqual({ epoch: expect.any(Number), committed: 0 });
   });
 
+  it('has added partitions looked at, too, when it is resumed', async () => {
+    const { topic, path } = await newTopic(1);
+    const { id } = await put(path, { topics: [topic], target: HTTP });
+    await bench.api.post(`${path}/pause`);
+    expect((await bench.api.put(`/v1/topics/${topic}`, { partitions: 2 })).status).toBe(200);
+    await bench.api.post(`${path}/resume`);
+    const { items } = await bench.api.backbone.pending.list(1_000);
+    const marked = items.filter(({ to }) => to.group.id === id).map(({ partition }) => partition);
+    expect(new Set(marked)).toEqual(new Set([0, 1]));
+  });
+
   it('seeks to an end, a time or an offset, and fences whoever was at it', async () => {
     const { topic, path, produce } = await newTopic(2);
     await produce(0, 'a', 'b');

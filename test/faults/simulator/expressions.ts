@@ -187,10 +187,11 @@ function operand(word: string): Operand {
 function readUpdate(words: Words): (item: Item, bindings: Bindings) => Record<string, AttributeValue | undefined> {
   const steps: { readonly name: string; readonly value: Operand }[] = [];
   while (words.more) {
-    const section = words.take('SET', 'REMOVE');
+    const section = words.take('SET', 'REMOVE', 'ADD');
     do {
       const name = words.take();
       if (section === 'REMOVE') steps.push({ name, value: () => undefined });
+      else if (section === 'ADD') steps.push({ name, value: readAddition(name, words) });
       else {
         words.take('=');
         steps.push({ name, value: readSum(words) });
@@ -202,6 +203,14 @@ function readUpdate(words: Words): (item: Item, bindings: Bindings) => Record<st
     for (const { name, value } of steps) changes[nameIn(name, bindings)] = value(item, bindings);
     return changes;
   };
+}
+
+/** Of a number, to one that may not be there yet. */
+function readAddition(name: string, words: Words): Operand {
+  const added = operand(words.take());
+  return (item, bindings) => ({
+    N: String(Number(item[nameIn(name, bindings)]?.N ?? 0) + Number(added(item, bindings)!.N)),
+  });
 }
 
 function readSum(words: Words): Operand {

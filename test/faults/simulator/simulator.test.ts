@@ -208,6 +208,7 @@ describe('the model of DynamoDB', () => {
   });
 
   it('computes an update from the item as it was', () => {
+    expect(changesOf('ADD n :four, a :four', { a: { N: '1' } }, bindings)).toEqual({ n: { N: '4' }, a: { N: '5' } });
     expect(changesOf('SET a = a + :four, d = a REMOVE b', item, bindings)).toEqual({
       a: { N: '9' },
       d: { N: '5' },

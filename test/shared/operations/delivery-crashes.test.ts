@@ -186,6 +186,34 @@ describe('a delivery that dies', () => {
     expect(await bench.position()).toMatchObject({ committed: RECORDS });
     await bench.close();
   });
+
+  it('stands still until its renewed lease is over, and begins no call beside that of another', async () => {
+    const bench = await open();
+    bench.scripts.set('s', () => ({ kind: 'done' }));
+    const late = bench.host();
+    const { take, step } = bench.host().ports.pushPositions;
+    const stores = bench.host().ports.pushPositions;
+    let steps = 0;
+    const pushPositions: DeliverPorts['pushPositions'] = {
+      take: async (...taken) => {
+        const isTaken = await take.apply(stores, taken);
+        bench.clock.pass(20_000);
+        return isTaken;
+      },
+      step: async (...stepped) => {
+        const isDone = await step.apply(stores, stepped);
+        if (++steps === 1) {
+          bench.clock.pass(50_000);
+          await bench.wake({ last: RECORDS - 1 });
+        }
+        return isDone;
+      },
+    };
+    await bench.wake({ last: RECORDS - 1 }, { ...late, ports: { ...late.ports, pushPositions } });
+    expect(steps).toBe(2);
+    expect(bench.calls).toEqual(['s:0 0..2', 's:0 3..5']);
+    await bench.close();
+  });
 });
 
 /** Each record comes for the first time after those before it. */

@@ -45,6 +45,12 @@ describe('the records of one call', () => {
     expect([atTheEnd.take(slot, 0), atTheEnd.isFull()]).toEqual([4, true]);
   });
 
+  it('are none where all before the end has expired, and what comes first lies behind it', () => {
+    const part = new DeliveryPart({ records: 10, bytes: 1_000, end: 2 });
+    expect([part.take(slotOf(4, texts('a', 'b')), 3), part.isFull()]).toEqual([3, true]);
+    expect(part.records).toEqual([]);
+  });
+
   it('are those that the filter lets through; what it keeps back is passed, and fills a page', () => {
     const filter = compileFilter({ value: [{ prefix: 'yes' }] });
     const part = new DeliveryPart({ records: 10, bytes: 1_000 }, filter);

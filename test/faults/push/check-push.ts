@@ -1,0 +1,13 @@
+import { checkCalls } from './check-calls.ts';
+import { checkPositions } from './check-positions.ts';
+import type { PushHistory, PushViolation } from './history.ts';
+import { linesOf } from './index.ts';
+
+/**
+ * Decides whether a history keeps what is promised of deliveries. Pure.
+ *
+ * @returns what was broken; nothing: the history is one that a correct backbone can have
+ */
+export function checkPush(history: PushHistory): PushViolation[] {
+  return linesOf(history).flatMap((line) => [...checkPositions(line, history), ...checkCalls(line, history)]);
+}

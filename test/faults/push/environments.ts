@@ -1,0 +1,164 @@
+import { ENVIRONMENTS, type Environment } from '../environments.ts';
+
+/** What a target does, for a while. */
+export type Mood =
+  | 'good'
+  | 'slow'
+  | 'names'
+  | 'names none'
+  | 'broken'
+  | 'away'
+  | 'hangs'
+  | 'denied'
+  | 'gone'
+  | 'part'
+  | 'too large';
+
+export type Source = 'doorbell' | 'stream' | 'sweep';
+
+/** What a run of deliveries is about. Probabilities unless a unit is named. */
+export interface PushEnvironment extends Environment {
+  readonly subscriptions: number;
+  /** What wakes them. */
+  readonly sources: readonly Source[];
+  /** Of a message: to get lost, to come twice, to come late; of one that is done: to come back all the same. */
+  readonly lost: number;
+  readonly doubled: number;
+  readonly late: number;
+  readonly undone: number;
+  /** Moods that targets come into, and how often one changes in a phase, at most. */
+  readonly moods: readonly Mood[];
+  readonly changes: number;
+  /** Of records that a target never takes while it is in a mood to look at them. */
+  readonly poison: number;
+  /** Of a subscription to have a filter; to begin at the end; to halt at a record that fails. */
+  readonly filtered: number;
+  readonly latest: number;
+  readonly halting: number;
+  readonly backoffsMs: readonly (readonly [min: number, max: number])[];
+  /** Of a delivery, in mid-call: to die, to stand still. */
+  readonly dies: number;
+  readonly standsStill: number;
+  /** Of a target's answer: not to arrive. */
+  readonly unanswered: number;
+  /** Per phase. */
+  readonly pauses: number;
+  readonly seeks: number;
+  readonly resubscribed: number;
+  readonly grow: number;
+  readonly phaseMs: readonly [number, number];
+  /** How many messages are worked on at once. */
+  readonly concurrency: number;
+  readonly timeoutsMs: readonly number[];
+  /** A target without moods is to have each record within this, ms; absent: nobody is told when. */
+  readonly boundMs?: number;
+}
+
+const byName = (name: string) => ENVIRONMENTS.find((environment) => environment.name === name)!;
+const MINUTE = 60_000;
+const ALL: readonly Source[] = ['doorbell', 'stream', 'sweep'];
+const PERFECT = { loseRequest: 0, loseAnswer: 0, internalError: 0, throttle: 0, slow: 0.05, late: 0 };
+
+const PLAIN: PushEnvironment = {
+  ...byName('plain'),
+  name: 'deliveries',
+  crash: 0.02,
+  freeze: 0.01,
+  large: 0.05,
+  subscriptions: 2,
+  sources: ALL,
+  lost: 0.1,
+  doubled: 0.03,
+  late: 0.03,
+  undone: 0.03,
+  moods: ['good', 'names', 'names none', 'away', 'slow', 'part'],
+  changes: 3,
+  poison: 0.15,
+  filtered: 0.2,
+  latest: 0.3,
+  halting: 0.1,
+  backoffsMs: [
+    [10, 5_000],
+    [500, 20_000],
+    [2_000, 60_000],
+  ],
+  dies: 0.05,
+  standsStill: 0.02,
+  unanswered: 0.03,
+  pauses: 0.2,
+  seeks: 0.1,
+  resubscribed: 0,
+  grow: 0.1,
+  phaseMs: [10_000, 60_000],
+  concurrency: 50,
+  timeoutsMs: [3_000, 8_000],
+  pausesMs: [0, 20_000, 2 * MINUTE],
+};
+/** Nothing of a wake-up's sources gets lost: what is left of them has to do. */
+const ALONE: PushEnvironment = {
+  ...PLAIN,
+  habits: PERFECT,
+  crash: 0,
+  freeze: 0,
+  lost: 0,
+  late: 0,
+  latest: 0,
+  grow: 0,
+  pauses: 0,
+};
+
+export const PUSH_ENVIRONMENTS: readonly PushEnvironment[] = [
+  PLAIN,
+  {
+    ...PLAIN,
+    name: 'deliveries, harsh',
+    habits: byName('harsh').habits,
+    moods: ['good', 'names', 'names none', 'away'],
+  },
+  { ...PLAIN, name: 'deliveries, slow', habits: byName('slow').habits },
+  { ...PLAIN, name: 'wake-ups get lost', lost: 0.5, doubled: 0.2, late: 0.2, undone: 0.2 },
+  { ...PLAIN, name: 'deliveries die', dies: 0.3, crash: 0.1, undone: 0.1 },
+  { ...PLAIN, name: 'deliveries stand still', standsStill: 0.25, freeze: 0.08 },
+  { ...PLAIN, name: 'records fail', moods: ['names', 'names none'], poison: 0.4, changes: 1, halting: 0.2 },
+  { ...PLAIN, name: 'an hour of nothing but 500', moods: ['broken'], changes: 1, phaseMs: [65 * MINUTE, 70 * MINUTE] },
+  { ...PLAIN, name: 'targets stop', moods: ['good', 'denied', 'gone', 'too large', 'hangs'], changes: 4 },
+  { ...PLAIN, name: 'administrators', pauses: 0.9, seeks: 0.9, grow: 0.3, moods: ['good', 'slow', 'names'] },
+  { ...PLAIN, name: 'subscriptions made again', resubscribed: 0.9, seeks: 0.2, latest: 0.5 },
+  { ...PLAIN, name: 'topics of subscriptions', recreate: 0.7, grow: 0.6, habits: byName('slow').habits },
+  { ...PLAIN, name: 'deliveries, skewed clocks', skewMs: 3_000, dies: 0.15 },
+  { ...PLAIN, name: 'deliveries, wrong clocks', skewMs: 9_000, dies: 0.15 },
+  {
+    ...PLAIN,
+    name: 'retention overtakes',
+    retentionMs: 60 * MINUTE,
+    moods: ['away', 'denied', 'good'],
+    pauses: 0.6,
+    latest: 0,
+    backoffsMs: [[2_000, 300_000]],
+    pausesMs: [70 * MINUTE, 130 * MINUTE],
+  },
+  { ...PLAIN, name: 'payloads of deliveries', spillAboveBytes: 40, partitions: 1 },
+  { ...PLAIN, name: 'long pauses', backoffsMs: [[1_000_000, 1_200_000]], moods: ['away', 'names none'], changes: 2 },
+  { ...ALONE, name: 'the doorbell alone', sources: ['doorbell'], dies: 0, standsStill: 0 },
+  { ...ALONE, name: 'the stream alone', sources: ['stream'] },
+  { ...ALONE, name: 'the sweep alone', sources: ['sweep'] },
+  {
+    ...ALONE,
+    name: 'isolation',
+    habits: { ...PERFECT, slow: 0 },
+    subscriptions: 4,
+    dies: 0,
+    standsStill: 0,
+    undone: 0,
+    unanswered: 0,
+    late: 0,
+    moods: ['hangs'],
+    changes: 1,
+    phaseMs: [90_000, 120_000],
+    timeoutsMs: [20_000],
+    halting: 0,
+    skewMs: 0,
+    concurrency: 4,
+    boundMs: 6_000,
+  },
+];

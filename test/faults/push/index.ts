@@ -1,0 +1,76 @@
+import type { Subscription } from '../../../shared/domain/subscription.ts';
+import type { HeldSlot } from '../simulator/mirror.ts';
+import { type KeptLetter, lineOf, type PositionChange, type PushHistory, type TargetCall } from './history.ts';
+
+/** What one subscription's position in one partition has gone through, in the order of time. */
+export interface LineHistory {
+  readonly line: string;
+  readonly name: string;
+  readonly groupId: string;
+  readonly topicId: string;
+  readonly partition: number;
+  readonly changes: readonly PositionChange[];
+  /** By when they were sent. */
+  readonly calls: readonly TargetCall[];
+  readonly letters: ReadonlyMap<number, KeptLetter>;
+  readonly slots: readonly HeldSlot[];
+  /** As it was first. */
+  readonly subscription: Subscription;
+  /** When its name was taken away. */
+  readonly deletedAt: number;
+}
+
+/** Sorts a history by positions. Those of groups that never had a name are none of anybody's. */
+export function linesOf(history: PushHistory): LineHistory[] {
+  const changes = groupBy(history.positions, lineOf);
+  const calls = groupBy(history.calls, lineOf);
+  const letters = groupBy(history.letters, lineOf);
+  const slots = groupBy(history.slots, ({ topicId, partition }) => `${topicId}.${partition}`);
+  for (const list of slots.values()) list.sort((a, b) => a.base - b.base);
+  const first = new Map<string, Subscription>();
+  const deletedAt = new Map<string, number>();
+  for (const { at, before, after } of history.subscriptions) {
+    if (after !== undefined && !first.has(after.group.id)) first.set(after.group.id, after);
+    if (before !== undefined && after === undefined) deletedAt.set(before.group.id, at);
+  }
+  return [...changes].flatMap(([line, list]): LineHistory[] => {
+    const { groupId, topicId, partition } = list[0]!;
+    const subscription = first.get(groupId);
+    if (subscription === undefined) return [];
+    return [
+      {
+        ...{ line, groupId, topicId, partition, subscription, name: subscription.group.name, changes: list },
+        calls: calls.get(line) ?? [],
+        letters: new Map((letters.get(line) ?? []).map((letter) => [letter.offset, letter])),
+        slots: slots.get(`${topicId}.${partition}`) ?? [],
+        deletedAt: deletedAt.get(groupId) ?? Number.POSITIVE_INFINITY,
+      },
+    ];
+  });
+}
+
+/** The slots, in order, that have offsets from `from` on and below `to`. */
+export function slotsBetween(slots: readonly HeldSlot[], from: number, to: number): HeldSlot[] {
+  return slots.filter(({ base, last, records }) => records.length > 0 && last >= from && base < to);
+}
+
+/** A change of a position by somebody from outside: it is free, and nothing is remembered of how it went. */
+export function isForeign({ before, after }: PositionChange): boolean {
+  if (before === undefined || after === undefined) return false;
+  return after.owner === undefined && after.push === undefined && after.epoch > before.epoch;
+}
+
+export function isTake({ before, after }: PositionChange): boolean {
+  return after?.owner !== undefined && after.owner !== before?.owner;
+}
+
+function groupBy<T>(list: readonly T[], keyOf: (one: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const one of list) {
+    const key = keyOf(one);
+    const known = groups.get(key);
+    if (known === undefined) groups.set(key, [one]);
+    else known.push(one);
+  }
+  return groups;
+}

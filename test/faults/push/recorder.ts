@@ -1,0 +1,58 @@
+import { parseDeadLetterSort, parseLogKey } from '../../../shared/store/keys.ts';
+import { toPosition } from '../../../shared/store/position-item.ts';
+import { toSubscription } from '../../../shared/store/subscription-item.ts';
+import type { Item } from '../simulator/expressions.ts';
+import type { Change } from '../simulator/tables.ts';
+import type { World } from '../simulator/world.ts';
+import type { KeptLetter, PositionChange, PushHistory, SubscriptionItem, TargetCall } from './history.ts';
+
+/** Collects what targets see, and what the table holds of subscriptions, while a simulated world runs. */
+export class PushRecorder {
+  readonly calls: TargetCall[] = [];
+  readonly positions: PositionChange[] = [];
+  readonly subscriptions: SubscriptionItem[] = [];
+  readonly letters: KeptLetter[] = [];
+  readonly told: PushHistory['told'][number][] = [];
+  readonly made: PushHistory['made'][number][] = [];
+  readonly sought: PushHistory['sought'][number][] = [];
+  /** The last hour, since the epoch, in which a partition was noted, by log. */
+  readonly touched = new Map<string, number>();
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  take({ table, before, after }: Change): void {
+    const item = after ?? before;
+    const pk = item?.pk?.S;
+    if (table !== 'state' || pk === undefined) return;
+    const sk = item!.sk!.S!;
+    const at = this.#world.now;
+    const both = <T>(read: (item: Item) => T) => ({ before: before && read(before), after: after && read(after) });
+    const [first = '', second = '', what = ''] = pk.split('#');
+    if (first === 'subscription') {
+      this.subscriptions.push({ at, ...both((one) => toSubscription(second, one)) });
+    } else if (first === 'touched') {
+      this.touched.set(sk, Math.max(this.touched.get(sk) ?? 0, Number(second)));
+    } else if (sk === 'position') {
+      this.positions.push({ at, groupId: second, ...parseLogKey(what), ...both(toPosition) });
+    } else if (what === 'dead-letters' && before === undefined) {
+      const { attempts, error } = after!;
+      const kept = { attempts: Number(attempts!.N), error: error!.M!.name!.S! };
+      this.letters.push({ at, groupId: second, ...parseDeadLetterSort(sk), ...kept });
+    }
+  }
+
+  tell(body: string): void {
+    const { group, id } = JSON.parse(body) as { group: string; id: string };
+    this.told.push({ group, id, at: this.#world.now });
+  }
+
+  history(of: Pick<PushHistory, 'retentionMs' | 'skewMs' | 'prompt'>): PushHistory {
+    const { calls, positions, subscriptions, letters, told, made, sought } = this;
+    const { mirror } = this.#world;
+    const reservedAt = (...offset: Parameters<typeof mirror.reservedAt>) => mirror.reservedAt(...offset);
+    return { ...of, slots: mirror.slots, calls, positions, subscriptions, letters, told, made, sought, reservedAt };
+  }
+}
