@@ -5,7 +5,7 @@ import { PUSH_LEASE_MARGIN_MS, REDRIVE_AWAY_MS } from '../domain/limits.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
-import { stopSubscription } from './stop-subscription.ts';
+import { standingOf, stopSubscription } from './stop-subscription.ts';
 
 /** What a run of redrives is about. */
 export interface RedriveRunOf {
@@ -25,6 +25,8 @@ export type RedriveEnd =
   | { readonly kind: 'idle' | 'taken' | 'aside' | 'stopped' }
   | { readonly kind: 'later'; readonly waitMs: number };
 
+/** A lease that was renewed so recently needs no write of its own before a call. */
+const LEASE_FRESH_MS = 10_000;
 const NAMELESS = { name: 'redrive_failed', message: 'the record was not taken' };
 
 /**
@@ -72,8 +74,9 @@ export class RedriveRun {
       if (waitMs > 0) return { kind: 'later', waitMs };
       if (this.#ports.aside !== undefined && this.#push.isSlow) return { kind: 'aside' };
       if (!this.#hasTime()) return { kind: 'later', waitMs: 0 };
-      // Before each call: no other run may begin while this one may still be calling.
-      if (!(await this.#step(true))) return { kind: 'taken' };
+      if (!(await this.#renew())) return { kind: 'taken' };
+      const standing = await standingOf(this.#ports, this.#of.subscription);
+      if (standing !== 'same') return standing === 'over' ? { kind: 'stopped' } : { kind: 'later', waitMs: 0 };
       if ((await this.#giveBack(next)) === 'stopped') return { kind: 'stopped' };
     }
     return { kind: 'idle' };
@@ -162,6 +165,16 @@ export class RedriveRun {
       this.#until = by.until;
     }
     return isTaken;
+  }
+
+  /**
+   * Before each call: no other run may begin while this one may still be calling. A renewal whose answer came late, to a
+   * process that stood still, is none.
+   */
+  async #renew(): Promise<boolean> {
+    const isFresh = () => this.#until - this.#ports.clock.now() >= this.#leaseMs - LEASE_FRESH_MS;
+    while (!isFresh()) if (!(await this.#step(true))) return false;
+    return true;
   }
 
   /** @returns false when the position is no longer this run's */

@@ -173,6 +173,20 @@ describe('a redrive', () => {
     expect((await bench.host().backbone.pending.list(10)).items.filter(({ isRedrive }) => isRedrive)).toEqual([]);
   });
 
+  it('ends where the subscription is paused', async () => {
+    await bury(3, 0, 1, 2);
+    bench.scripts.set('s', async () => {
+      const seen = await bench.subscription();
+      await bench.host().backbone.subscriptions.change(seen, { ...seen, state: 'paused' });
+      return { kind: 'done' };
+    });
+    await redrive();
+    await bench.drain();
+    expect(bench.calls).toEqual(['s:0 0']);
+    expect(await stored()).toMatchObject([{ offset: 1 }, { offset: 2 }]);
+    expect((await bench.position()).owner).toBeUndefined();
+  });
+
   it('does not hide what is appended meanwhile', async () => {
     await bury(1, 0);
     bench.scripts.set('s', async () => {
