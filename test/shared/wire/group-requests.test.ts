@@ -204,7 +204,15 @@ describe('a list of dead letters', () => {
     expect(
       listed(`topic=orders&partition=3&key=a%20b&since=2026-01-01T00:00:00Z&state=stored&limit=1&nextToken=${token}`),
     ).toEqual({
-      ...{ group: 'g', topic: 'orders', partition: 3, key: 'a b', since: Date.UTC(2026, 0, 1), limit: 1 },
+      ...{
+        group: 'g',
+        topic: 'orders',
+        partition: 3,
+        key: 'a b',
+        since: Date.UTC(2026, 0, 1),
+        state: 'stored',
+        limit: 1,
+      },
       after: `${ULID}.0003.0000000000000041`,
     });
   });
