@@ -1,7 +1,6 @@
 import type { DeliveryRecord } from '../domain/delivery.ts';
 import { OffsetOutOfRange, TopicNotFound } from '../domain/errors.ts';
-import { nextEpoch } from '../domain/group.ts';
-import { PUSH_LEASE_MARGIN_MS, PUSH_WAIT_MS_MAX, WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
+import { PUSH_WAIT_MS_MAX, WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
 import { afterDeadLetter, judgeCall, type Letter, limitsOf, type Stop } from '../domain/push-retry.ts';
 import type { Subscription } from '../domain/subscription.ts';
@@ -10,6 +9,7 @@ import type { Subscriber } from '../domain/wake-up.ts';
 import type { DeliverPorts, DeliverySink } from './deliver-ports.ts';
 import { keepDeadLetter } from './keep-dead-letter.ts';
 import { lookAtPartition } from './partition-look.ts';
+import { PositionLease } from './position-lease.ts';
 import { standingOf, stopSubscription } from './stop-subscription.ts';
 
 /** What a run is about. */
@@ -42,27 +42,22 @@ type Went = 'on' | 'look' | RunEnd;
 
 const IDLE: RunEnd = { kind: 'idle' };
 const AT_ONCE: RunEnd = { kind: 'later', waitMs: 0 };
-/** A lease that was renewed so recently needs no write of its own before a call. */
-const LEASE_FRESH_MS = 10_000;
 
 /** One delivery at work on one position: it owns it while it calls, and looks once more when it has let go. */
 export class DeliveryRun {
   readonly #ports: DeliverPorts;
   readonly #of: RunOf;
-  readonly #owner: string;
-  #epoch: number;
+  readonly #lease: PositionLease;
   #committed: number;
   #push: PushState;
-  /** Epoch ms; 0: the position is not this run's. */
-  #until = 0;
 
   constructor(ports: DeliverPorts, of: RunOf) {
     this.#ports = ports;
     this.#of = of;
-    this.#owner = ports.newRunId();
-    this.#epoch = of.position.epoch;
-    this.#committed = of.position.committed;
-    this.#push = of.position.push ?? {};
+    const { subscription, id, position, deadline } = of;
+    this.#lease = new PositionLease(ports, id, position.epoch, subscription.timeoutMs, deadline);
+    this.#committed = position.committed;
+    this.#push = position.push ?? {};
   }
 
   /**
@@ -72,7 +67,7 @@ export class DeliveryRun {
   async run(isCertain: boolean): Promise<RunEnd> {
     try {
       for (let mustTake = isCertain; ; mustTake = false) {
-        if (!this.#hasTime()) return AT_ONCE;
+        if (!this.#lease.hasTime()) return AT_ONCE;
         const end = await this.#runOnce(mustTake);
         if (end !== 'look') return end;
         // What came while this run was at it was dropped: whoever lets go looks.
@@ -82,7 +77,7 @@ export class DeliveryRun {
         if (standing !== 'same') return standing === 'over' ? IDLE : AT_ONCE;
       }
     } catch (error) {
-      if (this.#until > 0) await this.#step(false).catch(() => {}); // then its time ends by itself
+      if (this.#lease.isHeld) await this.#step(false).catch(() => {}); // then its time ends by itself
       throw error;
     }
   }
@@ -94,7 +89,7 @@ export class DeliveryRun {
       if (read.kind === 'gone') return IDLE;
       if (read.kind === 'read' && isNothing(read, this.#committed)) return this.#nothing();
     }
-    const [taken, first] = await Promise.allSettled([this.#take(), reading]);
+    const [taken, first] = await Promise.allSettled([this.#lease.take(this.#committed), reading]);
     if (taken.status === 'rejected') throw taken.reason;
     if (first.status === 'rejected') throw first.reason;
     if (!taken.value) return { kind: 'taken' };
@@ -102,7 +97,7 @@ export class DeliveryRun {
       const went = await this.#advance(read);
       if (went !== 'on') return went;
       const [next, standing] = await Promise.all([this.#read(), standingOf(this.#ports, this.#of.subscription)]);
-      if (standing !== 'same' || !this.#hasTime()) {
+      if (standing !== 'same' || !this.#lease.hasTime()) {
         return (await this.#step(false)) && standing !== 'over' ? AT_ONCE : IDLE;
       }
       read = next;
@@ -139,9 +134,9 @@ export class DeliveryRun {
   async #call(records: readonly DeliveryRecord[], sink: DeliverySink, next: number, hasMore: boolean): Promise<Went> {
     const { subscription, topic, id } = this.#of;
     const { clock } = this.#ports;
-    if (!(await this.#renew())) return IDLE;
+    if (!(await this.#lease.renew({ committed: this.#committed, push: this.#push }))) return IDLE;
     const startedAt = clock.now();
-    const batch = { ...id, topic: topic.name, epoch: this.#epoch, records };
+    const batch = { ...id, topic: topic.name, epoch: this.#lease.epoch, records };
     const send = this.#ports.callOf(subscription);
     const isMore = hasMore ? this.#isBehind(next) : false;
     const delivered = await send(batch, startedAt + subscription.timeoutMs);
@@ -195,7 +190,7 @@ export class DeliveryRun {
   async #retry(waitMs: number): Promise<Went> {
     const { clock, pending, aside } = this.#ports;
     const isShort = waitMs < PUSH_WAIT_MS_MAX;
-    if (isShort && aside === undefined && this.#hasTime(waitMs)) {
+    if (isShort && aside === undefined && this.#lease.hasTime(waitMs)) {
       if (!(await this.#step(true, true))) return IDLE;
       await this.#ports.sleep(waitMs);
       return 'on';
@@ -244,52 +239,9 @@ export class DeliveryRun {
     }
   }
 
-  async #take(): Promise<boolean> {
-    const now = this.#ports.clock.now();
-    const seen = { epoch: this.#epoch, committed: this.#committed };
-    const by = { owner: this.#owner, epoch: nextEpoch(this.#epoch, now), until: now + this.#leaseMs, now };
-    const isTaken = await this.#ports.pushPositions.take(this.#of.id, seen, by);
-    if (isTaken) {
-      this.#epoch = by.epoch;
-      this.#until = by.until;
-    }
-    return isTaken;
-  }
-
-  /**
-   * Before each call: no other run may begin while this one may still be calling. A renewal whose answer came late, to a
-   * process that stood still, is none.
-   */
-  async #renew(): Promise<boolean> {
-    const isFresh = () => this.#until - this.#ports.clock.now() >= this.#leaseMs - LEASE_FRESH_MS;
-    while (!isFresh()) if (!(await this.#step(true))) return false;
-    return true;
-  }
-
-  /**
-   * Writes down how far this run is.
-   *
-   * @param hasFailed fences what may still be under way @returns false when the position is no longer this run's
-   */
-  async #step(keep: boolean, hasFailed = false): Promise<boolean> {
-    const now = this.#ports.clock.now();
-    const epoch = hasFailed ? nextEpoch(this.#epoch, now) : this.#epoch;
-    const until = keep ? now + this.#leaseMs : 0;
-    const is = { owner: this.#owner, epoch: this.#epoch };
-    const to = { committed: this.#committed, epoch, push: this.#push, ...(keep && { until }) };
-    const isDone = await this.#ports.pushPositions.step(this.#of.id, is, to);
-    this.#epoch = epoch;
-    this.#until = isDone ? until : 0;
-    return isDone;
-  }
-
-  get #leaseMs(): number {
-    return this.#of.subscription.timeoutMs + PUSH_LEASE_MARGIN_MS;
-  }
-
-  /** No call begins that this run, or its lease, may not outlive. */
-  #hasTime(afterMs = 0): boolean {
-    return this.#of.deadline - this.#ports.clock.now() - afterMs >= this.#leaseMs;
+  /** @returns false when the position is no longer this run's */
+  #step(keep: boolean, hasFailed = false): Promise<boolean> {
+    return this.#lease.step({ committed: this.#committed, push: this.#push }, keep, hasFailed);
   }
 }
 

@@ -1,10 +1,10 @@
 import { type DeadLetter, landedAgain, type Redrive } from '../domain/dead-letter.ts';
 import { type Delivered, type DeliveryRecord, deliveryError } from '../domain/delivery.ts';
-import { nextEpoch } from '../domain/group.ts';
-import { PUSH_LEASE_MARGIN_MS, REDRIVE_AWAY_MS } from '../domain/limits.ts';
+import { REDRIVE_AWAY_MS } from '../domain/limits.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
+import { PositionLease, type Progress } from './position-lease.ts';
 import { standingOf, stopSubscription } from './stop-subscription.ts';
 
 /** What a run of redrives is about. */
@@ -25,8 +25,6 @@ export type RedriveEnd =
   | { readonly kind: 'idle' | 'taken' | 'aside' | 'stopped' }
   | { readonly kind: 'later'; readonly waitMs: number };
 
-/** A lease that was renewed so recently needs no write of its own before a call. */
-const LEASE_FRESH_MS = 10_000;
 const NAMELESS = { name: 'redrive_failed', message: 'the record was not taken' };
 
 /**
@@ -37,17 +35,15 @@ const NAMELESS = { name: 'redrive_failed', message: 'the record was not taken' }
 export class RedriveRun {
   readonly #ports: DeliverPorts;
   readonly #of: RedriveRunOf;
-  readonly #owner: string;
-  #epoch: number;
+  readonly #lease: PositionLease;
   #push: PushState;
-  #until = 0;
 
   constructor(ports: DeliverPorts, of: RedriveRunOf) {
     this.#ports = ports;
     this.#of = of;
-    this.#owner = ports.newRunId();
-    this.#epoch = of.position.epoch;
-    this.#push = of.position.push ?? {};
+    const { subscription, id, position, deadline } = of;
+    this.#lease = new PositionLease(ports, id, position.epoch, subscription.timeoutMs, deadline);
+    this.#push = position.push ?? {};
   }
 
   /** @throws {Throttled | Unavailable | WriteFailed} the position is released, if that could be */
@@ -56,14 +52,14 @@ export class RedriveRun {
     if (first === undefined) return { kind: 'idle' };
     const waitMs = first.at - this.#ports.clock.now();
     if (waitMs > 0) return { kind: 'later', waitMs };
-    if (!this.#hasTime()) return { kind: 'later', waitMs: 0 };
-    if (!(await this.#take())) return { kind: 'taken' };
+    if (!this.#lease.hasTime()) return { kind: 'later', waitMs: 0 };
+    if (!(await this.#lease.take(this.#of.position.committed))) return { kind: 'taken' };
     try {
       const end = await this.#giveBackAll(first);
-      if (this.#until > 0) await this.#step(false);
+      if (this.#lease.isHeld) await this.#lease.step(this.#progress, false);
       return end;
     } catch (error) {
-      if (this.#until > 0) await this.#step(false).catch(() => {}); // then its time ends by itself
+      if (this.#lease.isHeld) await this.#lease.step(this.#progress, false).catch(() => {}); // then its time ends by itself
       throw error;
     }
   }
@@ -73,8 +69,8 @@ export class RedriveRun {
       const waitMs = next.at - this.#ports.clock.now();
       if (waitMs > 0) return { kind: 'later', waitMs };
       if (this.#ports.aside !== undefined && this.#push.isSlow) return { kind: 'aside' };
-      if (!this.#hasTime()) return { kind: 'later', waitMs: 0 };
-      if (!(await this.#renew())) return { kind: 'taken' };
+      if (!this.#lease.hasTime()) return { kind: 'later', waitMs: 0 };
+      if (!(await this.#lease.renew(this.#progress))) return { kind: 'taken' };
       const standing = await standingOf(this.#ports, this.#of.subscription);
       if (standing !== 'same') return standing === 'over' ? { kind: 'stopped' } : { kind: 'later', waitMs: 0 };
       if ((await this.#giveBack(next)) === 'stopped') return { kind: 'stopped' };
@@ -98,7 +94,7 @@ export class RedriveRun {
     const { subscription, id } = this.#of;
     const records = [{ ...record, redrives: letter.redrives + 1 }];
     const send = this.#ports.callOf(subscription);
-    const batch = { ...id, topic: letter.topic, epoch: this.#epoch, records };
+    const batch = { ...id, topic: letter.topic, epoch: this.#lease.epoch, records };
     return send(batch, this.#ports.clock.now() + subscription.timeoutMs);
   }
 
@@ -155,45 +151,9 @@ export class RedriveRun {
     return this.#ports.redrives.first(this.#of.id.group, this.#of.id);
   }
 
-  async #take(): Promise<boolean> {
-    const now = this.#ports.clock.now();
-    const { id, position } = this.#of;
-    const by = { owner: this.#owner, epoch: nextEpoch(this.#epoch, now), until: now + this.#leaseMs, now };
-    const isTaken = await this.#ports.pushPositions.take(id, position, by);
-    if (isTaken) {
-      this.#epoch = by.epoch;
-      this.#until = by.until;
-    }
-    return isTaken;
-  }
-
-  /**
-   * Before each call: no other run may begin while this one may still be calling. A renewal whose answer came late, to a
-   * process that stood still, is none.
-   */
-  async #renew(): Promise<boolean> {
-    const isFresh = () => this.#until - this.#ports.clock.now() >= this.#leaseMs - LEASE_FRESH_MS;
-    while (!isFresh()) if (!(await this.#step(true))) return false;
-    return true;
-  }
-
-  /** @returns false when the position is no longer this run's */
-  async #step(keep: boolean): Promise<boolean> {
-    const until = keep ? this.#ports.clock.now() + this.#leaseMs : 0;
-    const is = { owner: this.#owner, epoch: this.#epoch };
-    const { committed } = this.#of.position;
-    const to = { committed, epoch: this.#epoch, push: this.#push, ...(keep && { until }) };
-    const isDone = await this.#ports.pushPositions.step(this.#of.id, is, to);
-    this.#until = isDone ? until : 0;
-    return isDone;
-  }
-
-  get #leaseMs(): number {
-    return this.#of.subscription.timeoutMs + PUSH_LEASE_MARGIN_MS;
-  }
-
-  #hasTime(): boolean {
-    return this.#of.deadline - this.#ports.clock.now() >= this.#leaseMs;
+  /** What was committed stays. */
+  get #progress(): Progress {
+    return { committed: this.#of.position.committed, push: this.#push };
   }
 }
 
