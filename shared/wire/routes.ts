@@ -53,9 +53,16 @@ export const DEFAULT_ROUTE: Route = { key: '$default', function: 'topics' };
 
 /** The methods that a path has, empty when no route has this path. Parameters match one non-empty segment. */
 export function methodsOf(path: string): string[] {
-  return ROUTES.filter((candidate) => matches(candidate.key.split(' ')[1]!, path)).map(
-    (found) => found.key.split(' ')[0]!,
+  const found = ROUTES.map(({ key }) => key.split(' ') as [string, string]).filter(([, template]) =>
+    matches(template, path),
   );
+  // As OpenAPI has it: a path that stands there as it is, is not meant by a template.
+  const fewest = Math.min(...found.map(([, template]) => parametersOf(template)));
+  return found.filter(([, template]) => parametersOf(template) === fewest).map(([method]) => method);
+}
+
+function parametersOf(template: string): number {
+  return template.split('{').length - 1;
 }
 
 function matches(template: string, path: string): boolean {

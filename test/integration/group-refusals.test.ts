@@ -56,6 +56,8 @@ describe('a poll', () => {
     NDJSON: [{ body: '{}', headers: { 'content-type': 'application/x-ndjson' } }],
   });
   refuses('GET', POLL, 405, 'method_not_allowed', { GET: [{}, { allowed: ['POST'] }] });
+  // Not DELETE, which is there for a dead letter of whatever id.
+  refuses('GET', `${GROUP}/dead-letters/redrive`, 405, 'method_not_allowed', { GET: [{}, { allowed: ['POST'] }] });
   refuses('POST', '/v1/groups//poll', 404, 'not_found', { 'no name': [{ body: join }] });
 });
 

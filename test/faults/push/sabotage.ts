@@ -177,13 +177,13 @@ export const PUSH_SABOTAGES: Readonly<Record<string, Sabotage>> = {
     seedsMax: 60,
     environment: like('deliveries', { latest: 1, grow: 1 }),
     break: wrong('positions', (positions, run) => ({
-      create: async (position, made) => {
-        const head = run.world.mirror.settled.get(`${position.topicId}.${position.partition}`) ?? 0;
-        const end = Math.max(
-          head,
-          ...run.world.mirror.held(position.topicId, position.partition).map(({ last }) => last + 1),
-        );
-        return positions.create(position, { ...made, committed: end });
+      createAll: async (group, starts) => {
+        const atEnd = starts.map(({ topicId, partition, ...start }) => {
+          const settled = run.world.mirror.settled.get(`${topicId}.${partition}`) ?? 0;
+          const ends = run.world.mirror.held(topicId, partition).map(({ last }) => last + 1);
+          return { topicId, partition, ...start, committed: Math.max(settled, ...ends) };
+        });
+        return positions.createAll(group, atEnd);
       },
     })),
   },
