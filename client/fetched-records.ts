@@ -42,17 +42,6 @@ export function fetchedRecords(
   }));
 }
 
-/** Text where the bytes are UTF-8, else the bytes. */
-export function textOrBytes(bytes: Uint8Array): string | Uint8Array {
-  try {
-    return STRICT.decode(bytes);
-  } catch {
-    return bytes;
-  }
-}
-
-const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 function keyOf({ key, keyEncoding }: WireRecord): Uint8Array | null {
   if (key === undefined || key === null) return null;
   return bytesOf(key, keyEncoding === 'base64' ? 'base64' : 'utf8');

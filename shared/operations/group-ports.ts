@@ -50,7 +50,6 @@ export interface GroupStores {
     /** All or none. @returns false: there is one already, or the group is gone */
     createAll(group: GroupId, starts: readonly (PartitionId & Position)[]): Promise<boolean>;
     /** One. */
-    create(p: PositionId, position: Position): Promise<boolean>;
     /** @returns false: it is no longer as it was seen */
     take(p: PositionId, seen: Position, owner: string, epoch: number): Promise<boolean>;
     /** @returns what stands there, where it is not the caller's to commit, or lies behind the offset already */

@@ -1,10 +1,4 @@
-import {
-  GetItemCommand,
-  PutItemCommand,
-  TransactionCanceledException,
-  TransactWriteItemsCommand,
-  UpdateItemCommand,
-} from '@aws-sdk/client-dynamodb';
+import { GetItemCommand, PutItemCommand, TransactWriteItemsCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import { type DeletedTopic, headsOf, type Page, type Topic } from '../domain/topic.ts';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
 import {
@@ -19,6 +13,7 @@ import {
 } from './keys.ts';
 import { leftoverItem, readLeftover } from './leftovers.ts';
 import { type Item, itemKey, listItems } from './state-items.ts';
+import { transact } from './transact.ts';
 
 /** The topic items in the State table: a topic is what its item says. */
 export class Topics {
@@ -81,7 +76,7 @@ export class Topics {
         },
       ],
     });
-    return this.#transact(command);
+    return (await transact(this.#dynamodb, command)).isDone;
   }
 
   /** Stores new settings. @returns false when the topic is no longer `before`: read it again. @throws {WriteFailed} */
@@ -163,7 +158,7 @@ export class Topics {
         },
       ],
     });
-    return this.#transact(command);
+    return (await transact(this.#dynamodb, command)).isDone;
   }
 
   /** Live topics by name. @throws {Throttled | Unavailable} */
@@ -180,26 +175,7 @@ export class Topics {
     };
     return listItems(this.#dynamodb, this.#table, { pk: LEFTOVERS, limit, after, filter, read: toDeletedTopic });
   }
-
-  async #transact(command: TransactWriteItemsCommand): Promise<boolean> {
-    try {
-      await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
-      return true;
-    } catch (error) {
-      if (!(error instanceof TransactionCanceledException)) throw error;
-      const codes = (error.CancellationReasons ?? []).map(({ Code }) => Code).filter((code) => code !== 'None');
-      // Passing reasons count only when there is no other: a condition that failed fails again.
-      if (codes.includes('ConditionalCheckFailed')) return false;
-      throw codes.every((code) => PASSING.has(code ?? '')) ? WriteAttempts.conflicted(error) : error;
-    }
-  }
 }
-
-const PASSING: ReadonlySet<string> = new Set([
-  'TransactionConflict',
-  'ThrottlingError',
-  'ProvisionedThroughputExceeded',
-]);
 
 /** The condition that a topic is this incarnation, with these partitions and no other heads. */
 function sameTopic({ id, partitions, growingTo }: Topic) {
