@@ -23,6 +23,8 @@ const ALONE = [
 export const COMMON = {
   testTimeout: 30_000,
   hookTimeout: 30_000,
+  // A shared machine may stop for a while in mid-test. Whoever watches sees the failure at once; CI tries once more and says so.
+  retry: process.env.CI ? 1 : 0,
   env: {
     AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
     AWS_EC2_METADATA_DISABLED: 'true',
