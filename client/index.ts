@@ -58,6 +58,13 @@ export {
 export { type FetchedRecord, type MessageHeader, ReceivedMessage } from './messages.ts';
 export type { Partitioner, ToPlace } from './partitioner.ts';
 export type { PayloadOptions, UploadLink } from './payload.ts';
+export {
+  type PreparedAppend,
+  PreparedExpired,
+  type PreparedItem,
+  type PrepareOptions,
+  type Settled,
+} from './prepared-append.ts';
 export { Producer } from './producer.ts';
 export type {
   HeaderValue,

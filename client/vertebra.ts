@@ -8,8 +8,9 @@ import type { ConsumerOptions } from './consumer-options.ts';
 import { InvalidOptions } from './errors.ts';
 import { REQUEST_TIMEOUT_MS_DEFAULT } from './limits.ts';
 import { known } from './option-checks.ts';
+import { type PreparedAppend, type PrepareOptions, prepareAppend } from './prepared-append.ts';
 import { Producer } from './producer.ts';
-import type { ProducerOptions } from './producer-words.ts';
+import type { Message, ProducerOptions } from './producer-words.ts';
 import { Reader, type ReaderOptions } from './reader.ts';
 import type { RetryPolicy } from './retry.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -54,6 +55,22 @@ export class Vertebra {
   /** Sends records. Close it, so that nothing is left behind. @throws {InvalidOptions} */
   producer<T = unknown>(options: ProducerOptions<T> = {}): Producer<T> {
     return new Producer(this.connection, options);
+  }
+
+  /**
+   * Prepares records that a DynamoDB transaction of your own stores, together with what it writes for you: both or
+   * neither, without a relay. Check what often fails before this: a transaction that does not come about keeps readers waiting
+   * until it is settled.
+   *
+   * @throws {ValidationError} @throws {RecordTooLarge} @throws {ApiError} as `request_too_large` when they do not go into a
+   *   transaction; @throws {ConnectionError} @throws {RequestTimeout} @throws {Aborted}
+   */
+  prepareAppend<T = unknown>(
+    topic: string,
+    messages: readonly Message<T>[],
+    options?: PrepareOptions<T>,
+  ): Promise<PreparedAppend> {
+    return prepareAppend(this.connection, topic, messages, options);
   }
 
   /** A member of a consumer group, once it runs. Stop it, so that its partitions go on at once. @throws {InvalidOptions} */

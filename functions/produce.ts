@@ -1,16 +1,20 @@
+import { randomBytes } from 'node:crypto';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { BackboneError, PartitionNotFound } from '../shared/domain/errors.ts';
 import { readWakeEnv } from '../shared/env.ts';
 import { appendBatches } from '../shared/operations/append-batches.ts';
 import { createUpload } from '../shared/operations/create-upload.ts';
 import { Doorbell } from '../shared/operations/doorbell.ts';
+import { prepareAppend, settlePrepared } from '../shared/operations/prepare-append.ts';
 import { WakeQueue } from '../shared/store/wake-queue.ts';
 import { fingerprintOfBatch, fingerprintOfRecords } from '../shared/wire/fingerprint.ts';
 import { jsonAnswer } from '../shared/wire/http-answer.ts';
 import { type ApiRequest, topicOf } from '../shared/wire/http-request.ts';
+import { parsePrepareCall, parseSettleCall, prepareAnswer } from '../shared/wire/prepare-call.ts';
 import { produceAnswer, rawProduceAnswer } from '../shared/wire/produce-answer.ts';
 import { encodeShares, shareOut, uploadsOf } from '../shared/wire/produce-batches.ts';
 import { type ProduceCall, parseProduceCall, parseRawProduceCall } from '../shared/wire/produce-call.ts';
+import { parseSettleToken, toSettleToken } from '../shared/wire/settle-token.ts';
 import { parseUploadRequest } from '../shared/wire/upload-request.ts';
 import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
 import { awsBackbone, type Backbone } from './backbone.ts';
@@ -48,6 +52,12 @@ function namesRecords(error: unknown): boolean {
   return error instanceof BackboneError && 'index' in error.data;
 }
 
+const SECRET_BYTES = 32;
+
+function secretOf({ settleSecret }: Backbone): Promise<Uint8Array> {
+  return settleSecret.read(() => randomBytes(SECRET_BYTES));
+}
+
 function produceRoutes(backbone: ProduceBackbone): ApiRoutes {
   return {
     'POST /v1/topics/{topic}/records': async (request: ApiRequest) => {
@@ -72,6 +82,23 @@ function produceRoutes(backbone: ProduceBackbone): ApiRoutes {
         ...(idempotencyKey && { once: { key: idempotencyKey, fingerprint: fingerprintOfBatch(partition, batch) } }),
       });
       return rawProduceAnswer(result, batch.count);
+    },
+    'POST /v1/topics/{topic}/prepare': async (request: ApiRequest) => {
+      const { topic, records, json } = parsePrepareCall(request);
+      const secret = await secretOf(backbone);
+      const prepared = await prepareAppend(backbone, {
+        topic,
+        build: (placement) => encodeShares(shareOut(records, placement), placement.takenAt, json, new Map()),
+      });
+      const puts = prepared.slots.map(({ partition, reservation, batch }) =>
+        backbone.log.put({ topicId: prepared.topic.id, partition }, reservation, batch),
+      );
+      return prepareAnswer(shareOut(records, prepared.placement), prepared, puts, toSettleToken(prepared, secret));
+    },
+    'POST /v1/topics/{topic}/settle': async (request: ApiRequest) => {
+      const { topic, token } = parseSettleCall(request);
+      const committed = await settlePrepared(backbone, parseSettleToken(token, topic, await secretOf(backbone)));
+      return jsonAnswer({ committed });
     },
     'POST /v1/topics/{topic}/uploads': async (request: ApiRequest) => {
       const payload = parseUploadRequest(request);

@@ -24,6 +24,7 @@ import { PendingPositions } from '../shared/store/pending.ts';
 import { Positions } from '../shared/store/positions.ts';
 import { PushPositions } from '../shared/store/push-positions.ts';
 import { Redrives } from '../shared/store/redrives.ts';
+import { SettleSecret } from '../shared/store/settle-secret.ts';
 import { Subscribers } from '../shared/store/subscribers.ts';
 import { Subscriptions } from '../shared/store/subscriptions.ts';
 import { Topics } from '../shared/store/topics.ts';
@@ -62,6 +63,7 @@ export function openTables(dynamodb: DynamoDBClient, env: TableEnv, tell: Observ
     writerClock: new WriterClock(clock),
     heads: new PartitionHeads(dynamodb, env.stateTable),
     log: new Log(dynamodb, env.logTable),
+    settleSecret: new SettleSecret(dynamodb, env.stateTable),
     claims: new Claims(dynamodb, env.stateTable),
     uploads: new Uploads(dynamodb, env),
     topicItems,

@@ -62,6 +62,12 @@ export const SLOW_SETTLE_AFTER_MS = 10_000;
 export const SLOW_FILL_DEADLINE_MS = 5_000;
 /** A batch larger than this, compressed, goes to S3. Price alone breaks even at 8 KB; above, S3 costs latency. */
 export const SPILL_ABOVE_BYTES_DEFAULT = 32 * 1024;
+/** Writes in one transaction. Source: AWS, DynamoDB quotas, "TransactWriteItems". */
+export const TRANSACTION_WRITES_MAX = 100;
+/** Partitions to which one prepared append may go: the business write has to fit beside it. */
+export const PREPARED_PARTITIONS_MAX = TRANSACTION_WRITES_MAX - 1;
+/** Bytes of one prepared append: DynamoDB takes 4 MB in a transaction, and the answer that hands it out is base64 of 6 MB. */
+export const PREPARED_BYTES_MAX = 3_000_000;
 /** How long an object whose slot was never filled may be left behind. */
 export const INTENT_LIFE_MS = 24 * 3_600_000;
 /** No write of an append lands later than this after its reservation's time: AWS refuses signatures older than 15 min. */

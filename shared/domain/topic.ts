@@ -19,6 +19,9 @@ export interface Topic {
   readonly subscribed?: true;
 }
 
+/** What an append has to know of its topic. */
+export type AppendTopic = Pick<Topic, 'id' | 'name' | 'retentionMs'>;
+
 /** An incarnation without a topic: one that is being made, or whose heads and data are to be removed. */
 export interface Leftover {
   readonly name: string;

@@ -1,14 +1,9 @@
 import type { Claim, Placement } from '../domain/claim.ts';
-import { BackboneError, IdempotencyKeyReused, OutcomeUnknown, TopicNotFound, Unavailable } from '../domain/errors.ts';
-import { settleAll } from '../domain/parallel.ts';
-import type { Batch } from '../domain/record.ts';
+import { OutcomeUnknown } from '../domain/errors.ts';
 import type { Reservation } from '../domain/slot.ts';
 import type { Topic } from '../domain/topic.ts';
-import type { Payload } from '../domain/upload.ts';
 import type { WakeUp } from '../domain/wake-up.ts';
-import type { AppendPorts } from './append-slot.ts';
-import { ClaimedAppend, type ClaimPorts } from './claimed-append.ts';
-import type { Doorbell } from './doorbell.ts';
+import { ClaimedAppend } from './claimed-append.ts';
 import {
   type AppendRequest,
   type AppendResult,
@@ -17,21 +12,7 @@ import {
   type PartitionAppend,
   type PartitionOutcome,
 } from './partition-append.ts';
-import type { TopicCache } from './topic-cache.ts';
-import { judgeUploads } from './use-uploads.ts';
-
-/** Times a request starts over because the topic it began with was deleted meanwhile. */
-const STARTS_MAX = 3;
-const NO_PAYLOADS: ReadonlyMap<string, Payload> = new Map();
-
-export type RequestPorts = AppendPorts &
-  ClaimPorts & {
-    readonly topics: TopicCache;
-    /** Absent: nobody is told. */
-    readonly doorbell?: Doorbell;
-    /** 0 ≤ n < 1. */
-    random(): number;
-  };
+import { abandonAll, type RequestPorts, reserveAll, startingOver } from './reserve-append.ts';
 
 /**
  * Appends one batch to each partition that the request names. Every partition is reserved before the first is filled,
@@ -40,8 +21,7 @@ export type RequestPorts = AppendPorts &
  * @throws {BackboneError} when no partition was stored: `Throttled` and `Unavailable` say so, `OutcomeUnknown` does not
  */
 export async function appendBatches(ports: RequestPorts, request: AppendRequest): Promise<AppendResult> {
-  for (let starts = 0; starts < STARTS_MAX; starts++) {
-    const { topic, placement, build } = await plan(ports, request);
+  return startingOver(ports, request, async ({ topic, placement, build }) => {
     const appends = appendsOf(ports, topic, build(placement));
     const claimed = request.once && new ClaimedAppend(ports, topic, request.once, build);
     const { found, reservations } = await findBeside(
@@ -49,11 +29,7 @@ export async function appendBatches(ports: RequestPorts, request: AppendRequest)
       reserveAll(appends, topic),
       appends,
     );
-    if (reservations === undefined) {
-      // Every head is closed: this incarnation was deleted. Nothing is reserved, so the request may begin again.
-      ports.topics.drop(topic.name);
-      continue;
-    }
+    if (reservations === undefined) return undefined;
     const doorbell = topic.subscribed ? ports.doorbell : undefined;
     const noted = doorbell?.note(appends.map(({ partition }) => ({ topicId: topic.id, partition })));
     try {
@@ -67,8 +43,7 @@ export async function appendBatches(ports: RequestPorts, request: AppendRequest)
     } finally {
       await noted;
     }
-  }
-  throw new Unavailable(`Topic '${request.topic}' is being deleted and made again; nothing was stored`);
+  });
 }
 
 /** One for each partition in which something was stored. */
@@ -88,71 +63,6 @@ async function fillAll(
 ): Promise<AppendResult> {
   const outcomes = await outcomesOf(appends, ({ slot, batch }, i) => slot.fill(reservations[i]!, batch));
   return { placement, outcomes, duplicate: false };
-}
-
-/** How the request is laid out over the topic: what it refuses is believed only of a fresh copy. */
-async function plan(ports: RequestPorts, request: AppendRequest): Promise<Plan> {
-  const { topics, random, writerClock } = ports;
-  const chance = random();
-  const takenAt = writerClock.now();
-  const layOut = async (topic: Topic): Promise<Plan> => {
-    const { partitions } = topic;
-    const placement = { partitions, keyless: Math.floor(chance * partitions), takenAt };
-    const payloads = await payloadsOf(ports, topic, request);
-    const batches = request.build(placement, payloads);
-    const build = (other: Placement) => (other === placement ? batches : request.build(other, payloads));
-    return { topic, placement, build };
-  };
-  const copy = await topics.get(request.topic);
-  try {
-    return await layOut(copy);
-  } catch (error) {
-    if (!(error instanceof BackboneError)) throw error;
-    return layOut(await topics.fresh(request.topic));
-  }
-}
-
-interface Plan {
-  readonly topic: Topic;
-  readonly placement: Placement;
-  build(placement: Placement): ReadonlyMap<number, Batch>;
-}
-
-async function payloadsOf(
-  ports: RequestPorts,
-  topic: Topic,
-  { uploads, once }: AppendRequest,
-): Promise<ReadonlyMap<string, Payload>> {
-  if (uploads === undefined) return NO_PAYLOADS;
-  const isClaimed = async () => {
-    const claim = once && (await ports.claims.read(topic.id, once.key, ports.clock.now()));
-    if (claim !== undefined && claim.fingerprint !== once?.fingerprint) throw new IdempotencyKeyReused();
-    return claim !== undefined;
-  };
-  return judgeUploads(ports, topic, uploads, isClaimed);
-}
-
-/** Reserves all or none. @returns undefined when every head is closed @throws what kept one from being reserved */
-async function reserveAll(appends: readonly PartitionAppend[], topic: Topic): Promise<Reservation[] | undefined> {
-  const results = await settleAll(appends, ({ slot, batch }) => slot.reserve(batch));
-  const reserved = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined));
-  if (reserved.every((reservation) => reservation !== undefined)) return reserved;
-
-  await abandonAll(appends, reserved);
-  const failed = results.find((result) => result.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
-  if (reserved.some((reservation) => reservation !== undefined)) throw new TopicNotFound(topic.name);
-  return undefined;
-}
-
-async function abandonAll(
-  appends: readonly PartitionAppend[],
-  reserved: readonly (Reservation | undefined)[],
-): Promise<void> {
-  await settleAll([...appends.entries()], async ([i, { slot }]) => {
-    const reservation = reserved[i];
-    if (reservation !== undefined) await slot.abandon(reservation);
-  });
 }
 
 /** Finds the claim while the reservations are made. If it cannot be read, they are given up. */

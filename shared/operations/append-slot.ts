@@ -1,4 +1,3 @@
-import type { WriterClock } from '../domain/clock.ts';
 import {
   type BackboneError,
   OutcomeUnknown,
@@ -15,40 +14,12 @@ import {
   SETTLE_AFTER_MS,
   SLOW_SETTLE_AFTER_MS,
 } from '../domain/limits.ts';
-import type { Observe } from '../domain/observation.ts';
 import type { Batch } from '../domain/record.ts';
 import { fillDeadlineOf, type Reservation, type Reserved, type Slot, type Spilled } from '../domain/slot.ts';
-import { expiryOf, type PartitionId, type Topic } from '../domain/topic.ts';
+import { type AppendTopic, expiryOf, type PartitionId } from '../domain/topic.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
-import { takeUploads, type UploadPorts } from './use-uploads.ts';
-
-export interface AppendPorts extends UploadPorts {
-  readonly heads: {
-    /** @returns undefined when the head is closed or missing */
-    reserve(p: PartitionId, id: string, what: Reserved, isLate: () => boolean): Promise<Reservation | undefined>;
-  };
-  readonly log: UploadPorts['log'] & {
-    /** @returns who holds the slot, undefined for this very batch */
-    fill(
-      p: PartitionId,
-      reservation: Reservation,
-      batch: Batch,
-      isLate: () => boolean,
-      spilled?: Spilled,
-    ): Promise<Slot | undefined>;
-    /** @param expiresAt epoch s */
-    putIntent(p: PartitionId, last: number, at: number, expiresAt: number, isLate: () => boolean): Promise<void>;
-  };
-  readonly spill: {
-    put(p: PartitionId, last: number, bytes: Uint8Array, isLate: () => boolean): Promise<Spilled>;
-  };
-  /** Batches larger than this go to S3. */
-  readonly spillAboveBytes: number;
-  readonly writerClock: WriterClock;
-  /** A new reservation id each time, 12 random bytes in hex. */
-  newReservationId(): string;
-  readonly observe: Observe;
-}
+import type { AppendPorts } from './append-ports.ts';
+import { takeUploads } from './use-uploads.ts';
 
 /** What was found out about one try to fill a slot. */
 type FillOutcome = 'stored' | 'fenced' | 'late';
@@ -56,17 +27,17 @@ type FillOutcome = 'stored' | 'fenced' | 'late';
 /** Appends to one partition of one incarnation: reserve, then fill. */
 export class SlotAppend {
   readonly #ports: AppendPorts;
-  readonly #topic: Topic;
+  readonly #topic: AppendTopic;
   readonly #partition: PartitionId;
-  readonly #wide: boolean;
+  readonly #isSlow: boolean;
   /** Names the partition's log in observations. */
   readonly log: string;
 
-  /** @param wide the append is one of so many that they take their time: each reserves for longer */
-  constructor(ports: AppendPorts, topic: Topic, partition: number, wide = false) {
+  /** @param isSlow it is known that the fill takes its time: it is reserved for longer */
+  constructor(ports: AppendPorts, topic: AppendTopic, partition: number, isSlow = false) {
     this.#ports = ports;
     this.#topic = topic;
-    this.#wide = wide;
+    this.#isSlow = isSlow;
     this.#partition = { topicId: topic.id, partition };
     this.log = `${topic.id}.${partition}`;
   }
@@ -141,6 +112,27 @@ export class SlotAppend {
     }
   }
 
+  /**
+   * Decides a reservation that somebody else was to fill: who is in its slot tells, and if nobody is, nobody will be.
+   *
+   * @returns whether it was filled
+   * @throws {Throttled | Unavailable} nothing is decided; {OutcomeUnknown} it is too long ago; {StrangerInSlot}
+   */
+  async settle(reservation: Reservation): Promise<boolean> {
+    let found: Slot | undefined;
+    try {
+      found = await this.#putVoid(reservation);
+    } catch (error) {
+      if (!(error instanceof WriteFailed)) throw error;
+      throw error.reason === 'throttled'
+        ? new Throttled('The slot is being written at this moment; nothing is decided', 1_000, { cause: error })
+        : new Unavailable('The store did not answer in time; nothing is decided', 1_000, { cause: error });
+    }
+    if (found !== undefined) return this.#judge(reservation, found) === 'stored';
+    this.#refuseProofWhenOld(reservation);
+    return false;
+  }
+
   async #fillOnce(reservation: Reservation, batch: Batch): Promise<FillOutcome> {
     let found: Slot | undefined;
     try {
@@ -203,8 +195,8 @@ export class SlotAppend {
 
   /** What must be done between reservation and fill takes time. */
   #settleMsOf(batch: Batch): number {
-    const slow = this.#wide || this.#isSpilled(batch) || batch.uploads !== undefined;
-    return slow ? SLOW_SETTLE_AFTER_MS : SETTLE_AFTER_MS;
+    const isSlow = this.#isSlow || this.#isSpilled(batch) || batch.uploads !== undefined;
+    return isSlow ? SLOW_SETTLE_AFTER_MS : SETTLE_AFTER_MS;
   }
 
   #isSpilled({ bytes }: Batch): boolean {

@@ -12,7 +12,7 @@ import type { Batch } from '../domain/record.ts';
 import type { Reservation, Slot } from '../domain/slot.ts';
 import type { PartitionId, Topic } from '../domain/topic.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
-import type { AppendPorts } from './append-slot.ts';
+import type { AppendPorts } from './append-ports.ts';
 import {
   type AppendRequest,
   type AppendResult,

@@ -5,7 +5,8 @@ import { settleAll } from '../domain/parallel.ts';
 import type { Batch } from '../domain/record.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Payload, UploadReference } from '../domain/upload.ts';
-import { type AppendPorts, SlotAppend } from './append-slot.ts';
+import type { AppendPorts } from './append-ports.ts';
+import { SlotAppend } from './append-slot.ts';
 
 export interface AppendRequest {
   /** Name of the topic. */
@@ -47,14 +48,19 @@ export interface PartitionAppend {
   readonly slot: SlotAppend;
 }
 
-export function appendsOf(ports: AppendPorts, topic: Topic, batches: ReadonlyMap<number, Batch>): PartitionAppend[] {
+/** @param isSlow much is to be done between reservation and fill */
+export function appendsOf(
+  ports: AppendPorts,
+  topic: Topic,
+  batches: ReadonlyMap<number, Batch>,
+  // The last of very many is reserved when the first has been waiting for its fill.
+  isSlow = batches.size > PARALLEL_CALLS_MAX,
+): PartitionAppend[] {
   const ascending = [...batches].toSorted(([a], [b]) => a - b);
-  // The last of them is reserved when the first has been waiting for its fill.
-  const wide = batches.size > PARALLEL_CALLS_MAX;
   return ascending.map(([partition, batch]) => ({
     partition,
     batch,
-    slot: new SlotAppend(ports, topic, partition, wide),
+    slot: new SlotAppend(ports, topic, partition, isSlow),
   }));
 }
 

@@ -5,7 +5,7 @@ import { RETENTION_FOREVER, SLOW_FILL_DEADLINE_MS } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import type { Batch, BatchUpload } from '../domain/record.ts';
 import type { Reservation, Slot } from '../domain/slot.ts';
-import type { PartitionId, Topic } from '../domain/topic.ts';
+import type { AppendTopic, PartitionId } from '../domain/topic.ts';
 import {
   FORGOTTEN_PAYLOAD,
   isUploadId,
@@ -60,7 +60,7 @@ interface Judgement {
  */
 export async function judgeUploads(
   ports: UploadPorts,
-  topic: Topic,
+  topic: AppendTopic,
   references: readonly UploadReference[],
   isClaimed: () => Promise<boolean>,
 ): Promise<ReadonlyMap<string, Payload>> {
@@ -80,7 +80,7 @@ function refuse(faulty: readonly Judgement[]): never {
   throw inUse(Math.max(...faulty.map(({ waitMs = 0 }) => waitMs)));
 }
 
-async function judge(ports: UploadPorts, topic: Topic, { index, uploadId }: UploadReference): Promise<Judgement> {
+async function judge(ports: UploadPorts, topic: AppendTopic, { index, uploadId }: UploadReference): Promise<Judgement> {
   const upload = isUploadId(uploadId) ? await ports.uploads.find({ topicId: topic.id, uploadId }) : undefined;
   if (upload === undefined) return { index, reason: 'unknown' };
   if (upload.use !== undefined) {
@@ -102,7 +102,7 @@ async function judge(ports: UploadPorts, topic: Topic, { index, uploadId }: Uplo
  */
 export async function takeUploads(
   ports: UploadPorts,
-  topic: Topic,
+  topic: AppendTopic,
   partition: number,
   reservation: Reservation,
   { uploads = [] }: Batch,
@@ -120,7 +120,7 @@ export async function takeUploads(
 
 async function take(
   ports: UploadPorts,
-  topic: Topic,
+  topic: AppendTopic,
   { index, uploadId }: BatchUpload,
   use: UploadUse,
   isLate: () => boolean,
@@ -145,7 +145,7 @@ async function take(
  * @returns `void`: it never held a record, nor will; `stored`: it does, or may have before it expired; a number: ms until
  * this can be known
  */
-async function standingOf(ports: UploadPorts, topic: Topic, use: UploadUse): Promise<'stored' | 'void' | number> {
+async function standingOf(ports: UploadPorts, topic: AppendTopic, use: UploadUse): Promise<'stored' | 'void' | number> {
   const partition = { topicId: topic.id, partition: use.partition };
   const { last, count, at } = use;
   const found = await ports.log.find(partition, last);

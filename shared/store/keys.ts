@@ -32,6 +32,7 @@ import type { UploadId } from '../domain/upload.ts';
  * State  upload         pk=uploads#<topicId>, sk=<uploadId>      upload         use      v size sha256 usableUntil
  *                                                                                        usedBy? usedAt? usedCount?
  * State  lease          pk=sweep, sk=lease                       working sweep  yes      v token until
+ * State  secret         pk=secrets, sk=settle                    backbone       never    v secret
  * State  group          pk=group#<group name>, sk=group          live group     yes      v id createdAt version checkAt
  *                                                                                        busyUntil subscription?
  * State  group entry    pk=groups, sk=<group name>               live group     never    v id createdAt
@@ -253,6 +254,8 @@ function padded(number: number, digits: number): string {
 
 /** Key of the one item by which runs of the sweep exclude each other. */
 export const SWEEP_LEASE: StateKey = { pk: 'sweep', sk: 'lease' };
+/** Key of the secret by which the backbone knows what it has handed out itself. */
+export const SETTLE_SECRET: StateKey = { pk: 'secrets', sk: 'settle' };
 /** Partition key of all live topics, sorted by name. */
 export const TOPICS = 'topics';
 /** Partition key of incarnations that are being made or removed, sorted by id. */

@@ -7,7 +7,7 @@ import type { PartitionId } from '../domain/topic.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
 import { intentKey, LAYOUT_VERSION, logKey } from './keys.ts';
 import { encodePrevious } from './reservation-layout.ts';
-import { encodeSpilled, encodeUploads, readSlot } from './slot-item.ts';
+import { readSlot, writeSlot } from './slot-item.ts';
 
 export interface SlotPage {
   /** Ascending. */
@@ -17,6 +17,11 @@ export interface SlotPage {
 }
 
 type Item = Record<string, AttributeValue>;
+
+/** A put of one slot, as a transaction takes it. */
+export type SlotPut = { readonly TableName: string; readonly Item: Item } & typeof IF_ABSENT;
+
+const IF_ABSENT = { ConditionExpression: 'attribute_not_exists(#log)', ExpressionAttributeNames: { '#log': 'log' } };
 
 const OUTLINE = '#v, #log, #last, #count, #at, #append, #previous, #expiresAt, #void, #reservedBy, #spill';
 const KEY_NAMES = { '#log': 'log', '#last': 'last' };
@@ -47,24 +52,15 @@ export class Log {
     isLate: () => boolean,
     spilled?: Spilled,
   ): Promise<Slot | undefined> {
-    const { id, last, count, time, expiresAt, previous } = reservation;
-    const found = await this.#putIfAbsent(
-      {
-        ...this.#key(partition, last),
-        v: { N: LAYOUT_VERSION },
-        count: { N: String(count) },
-        ...(spilled === undefined ? { batch: { B: batch.bytes } } : { spill: { B: encodeSpilled(spilled) } }),
-        at: { N: String(time) },
-        append: { B: Buffer.from(id, 'hex') },
-        previous: { B: encodePrevious(previous, time) },
-        ...(batch.json ? { json: { BOOL: true } } : {}),
-        ...(batch.uploads === undefined ? {} : { uploads: { B: encodeUploads(batch.uploads) } }),
-        ...(expiresAt === 0 ? {} : { expiresAt: { N: String(expiresAt) } }),
-      },
-      isLate,
-      fillDeadlineOf(reservation),
-    );
-    return found?.kind === 'batch' && found.append === id ? undefined : found;
+    const item = writeSlot(partition, reservation, batch, spilled);
+    const found = await this.#putIfAbsent(item, isLate, fillDeadlineOf(reservation));
+    return found?.kind === 'batch' && found.append === reservation.id ? undefined : found;
+  }
+
+  /** What stores a batch in its reserved slot, for a transaction of somebody else's: the same put that `fill` makes. */
+  put(partition: PartitionId, reservation: Reservation, batch: Batch): SlotPut {
+    const Item = writeSlot(partition, reservation, batch);
+    return { TableName: this.#table, Item, ...IF_ABSENT };
   }
 
   /**
@@ -160,8 +156,7 @@ export class Log {
     const command = new PutItemCommand({
       TableName: this.#table,
       Item: item,
-      ConditionExpression: 'attribute_not_exists(#log)',
-      ExpressionAttributeNames: { '#log': 'log' },
+      ...IF_ABSENT,
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     const attempts = new WriteAttempts(command, isLate);

@@ -1,12 +1,39 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import type { BatchUpload } from '../domain/record.ts';
-import type { Slot, Spilled } from '../domain/slot.ts';
+import type { Batch, BatchUpload } from '../domain/record.ts';
+import type { Reservation, Slot, Spilled } from '../domain/slot.ts';
+import type { PartitionId } from '../domain/topic.ts';
 import type { UploadId } from '../domain/upload.ts';
 import { readVarint, writeVarint } from '../domain/varint.ts';
-import { parseLogKey, refuseUnknownLayout } from './keys.ts';
-import { decodePrevious } from './reservation-layout.ts';
+import { LAYOUT_VERSION, logKey, parseLogKey, refuseUnknownLayout } from './keys.ts';
+import { decodePrevious, encodePrevious } from './reservation-layout.ts';
 
 const NOTHING = new Uint8Array(0);
+
+/**
+ * The item of a batch in the slot that was reserved for it.
+ *
+ * @param spilled where the batch's bytes are, if they are not to be stored in the slot
+ */
+export function writeSlot(
+  partition: PartitionId,
+  { id, last, count, time, expiresAt, previous }: Reservation,
+  batch: Batch,
+  spilled?: Spilled,
+): Record<string, AttributeValue> {
+  return {
+    log: { S: logKey(partition) },
+    last: { N: String(last) },
+    v: { N: LAYOUT_VERSION },
+    count: { N: String(count) },
+    ...(spilled === undefined ? { batch: { B: batch.bytes } } : { spill: { B: encodeSpilled(spilled) } }),
+    at: { N: String(time) },
+    append: { B: Buffer.from(id, 'hex') },
+    previous: { B: encodePrevious(previous, time) },
+    ...(batch.json ? { json: { BOOL: true } } : {}),
+    ...(batch.uploads === undefined ? {} : { uploads: { B: encodeUploads(batch.uploads) } }),
+    ...(expiresAt === 0 ? {} : { expiresAt: { N: String(expiresAt) } }),
+  };
+}
 
 /**
  * A slot from its item in the Log table; one that was read in outline has an empty batch.
@@ -40,7 +67,7 @@ export function readSlot(item: Record<string, AttributeValue>): Slot {
  */
 const SHA256_BYTES = 32;
 
-export function encodeSpilled({ sha256, size }: Spilled): Uint8Array {
+function encodeSpilled({ sha256, size }: Spilled): Uint8Array {
   const bytes = [...Buffer.from(sha256, 'hex')];
   writeVarint(bytes, size);
   return Uint8Array.from(bytes);
@@ -57,7 +84,7 @@ function decodeSpilled(bytes: Uint8Array): Spilled {
  */
 const ID_BYTES = 26;
 
-export function encodeUploads(uploads: readonly BatchUpload[]): Uint8Array {
+function encodeUploads(uploads: readonly BatchUpload[]): Uint8Array {
   const bytes: number[] = [];
   for (const { position, uploadId } of uploads) {
     writeVarint(bytes, position);

@@ -192,6 +192,17 @@ export const SCHEMAS: { [name: string]: Json } = {
     expiresAt: { ...MS, description: 'Epoch ms by which a record must have named it' },
     urlExpiresAt: { ...MS, description: 'Epoch ms by which the PUT must have begun' },
   }),
+  Prepared: object({
+    offsets: list(object({ partition: PARTITION, offset: OFFSET, timestamp: MS })),
+    puts: list({
+      type: 'object',
+      description: "For TransactWriteItems, each as a Put; binary values are in base64, as in DynamoDB's JSON",
+    }),
+    lifeMs: { ...MS, description: 'ms from now in which they may be stored' },
+    token: { type: 'string', description: 'For the settlement' },
+  }),
+  Settlement: object({ token: TEXT }, undefined, { additionalProperties: false }),
+  Settled: object({ committed: { type: 'boolean' } }),
   Fetched: object({
     topicId: TEXT,
     records: list(ref('schemas', 'Record')),

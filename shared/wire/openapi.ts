@@ -60,6 +60,20 @@ const OPERATIONS: { readonly [route in (typeof ROUTES)[number]['key']]: Operatio
     answers: { 200: answer('It is stored', json('StoredBatch')) },
     refuses: [...APPEND, 'partition_not_found'],
   },
+  'POST /v1/topics/{topic}/prepare': {
+    summary: "Reserve offsets for records that a transaction of the caller's own stores, beside its other writes",
+    takes: ['topic'],
+    body: { required: true, content: json('Records', { records: [EXAMPLE_RECORD] }) },
+    answers: { 200: answer('What stores them, and where they will be', json('Prepared')) },
+    refuses: [...BODY, 'topic_not_found', 'record_too_large', ...STORE],
+  },
+  'POST /v1/topics/{topic}/settle': {
+    summary: 'Find out whether a prepared append was carried out; if not, it cannot be any more',
+    takes: ['topic'],
+    body: { required: true, content: json('Settlement') },
+    answers: { 200: answer('Whether the records are stored', json('Settled')) },
+    refuses: [...BODY, ...STORE, 'outcome_unknown'],
+  },
   'POST /v1/topics/{topic}/uploads': {
     summary: 'Announce a value that is too large for a request. PUT it to the URL, then produce a record that names it',
     takes: ['topic'],

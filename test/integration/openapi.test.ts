@@ -32,6 +32,8 @@ const batch = batchOf(Buffer.from('1'));
 const otherBatch = batchOf(Buffer.from('2'));
 const records: Sent = { body: { records: [0, 1].map((partition) => ({ partition, value: 1 })) } };
 const payload: Sent = { body: { size: 5_000_000_000, sha256: 'ab'.repeat(32) } };
+/** With what is given when it is prepared. */
+const prepared: { body?: object } = {};
 const unknownUpload = { value: { uploadId: '01J00000000000000000000000' }, valueEncoding: 'upload' };
 
 /** First a call of which nobody knows what became; then it is still at work; and then other records come with its key. */
@@ -78,6 +80,23 @@ const DRIVES: { readonly [route in Route]: readonly Drive[] } = {
     ...refused(RAW, 'UpdateItem', batch),
     ...keyed(RAW, batch, otherBatch),
     broken(RAW),
+  ],
+  'POST /v1/topics/{topic}/prepare': [
+    { status: 200, target: `${TOPIC}/prepare`, sent: records },
+    invalid(`${TOPIC}/prepare`),
+    { status: 404, target: '/v1/topics/nobody/prepare', sent: records },
+    { status: 413, target: `${TOPIC}/prepare`, sent: { body: tooLarge } },
+    ...unreadable(`${TOPIC}/prepare`, JSON_TYPE),
+    ...refused(`${TOPIC}/prepare`, 'UpdateItem', records),
+    broken(`${TOPIC}/prepare`),
+  ],
+  'POST /v1/topics/{topic}/settle': [
+    { status: 200, target: `${TOPIC}/settle`, sent: prepared },
+    invalid(`${TOPIC}/settle`),
+    ...unreadable(`${TOPIC}/settle`, JSON_TYPE),
+    ...refused(`${TOPIC}/settle`, 'PutItem', prepared),
+    { status: 504, target: `${TOPIC}/settle`, sent: prepared, hold: 'PutItem' },
+    broken(`${TOPIC}/settle`),
   ],
   'POST /v1/topics/{topic}/uploads': [
     { status: 201, target: UPLOADS, sent: payload },
@@ -164,6 +183,8 @@ describe('the OpenAPI page', () => {
     const { body, headers } = batchOf(randomBytes(SPILL_ABOVE_BYTES_DEFAULT));
     await api.post('/v1/topics/lost/partitions/0/records', body, headers);
     await removeObjects(api);
+    const { token } = (await api.post(`${TOPIC}/prepare`, records.body)).json<{ token: string }>();
+    prepared.body = { token };
   });
   afterAll(() => api.close());
 
