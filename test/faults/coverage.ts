@@ -61,6 +61,10 @@ export const SITUATIONS = [
   'outcome unknown',
   'no answer',
   'offset out of range',
+  'prepared append committed',
+  'prepared append found committed',
+  'prepared append aborted',
+  'prepared append left behind',
   ...GROUP_SITUATIONS,
   ...PUSH_SITUATIONS,
 ] as const;

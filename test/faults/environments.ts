@@ -14,6 +14,8 @@ export interface Environment {
   readonly keyed: number;
   readonly raced: number;
   readonly reused: number;
+  /** Of an append to be a transaction of its caller's. */
+  readonly prepared: number;
   /** Of a batch to have dozens of records. */
   readonly large: number;
   /** Of a record to have an upload as its value. */
@@ -65,6 +67,7 @@ const PLAIN: Environment = {
   keyed: 0,
   raced: 0,
   reused: 0,
+  prepared: 0,
   large: 0.03,
   uploads: 0,
   crash: 0.05,
@@ -132,6 +135,8 @@ export const ENVIRONMENTS: readonly Environment[] = [
     spillAboveBytes: 40,
     recreate: 0.3,
   },
+  { ...PLAIN, name: 'prepared', prepared: 0.7, habits: SLOW, crash: 0.1, freeze: 0.06, unread: 0.3 },
+  { ...RETENTION, name: 'prepared, and late', prepared: 0.6, freeze: 0.15, recreate: 0.3, habits: HARSH },
 ];
 
 export function environmentOf(seed: number): Environment {

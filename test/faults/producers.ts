@@ -7,7 +7,7 @@ import type { Host } from './simulator/host.ts';
 import { bytesOf } from './simulator/mirror.ts';
 import { upload } from './uploaders.ts';
 
-interface Group {
+export interface Group {
   readonly where: { readonly partition: number } | { readonly hash: number } | 'anywhere';
   readonly records: readonly string[];
 }
@@ -87,7 +87,13 @@ export async function sendOnce(run: Run, draft: Draft, host: Host): Promise<'ans
   return (answer.error as { retryable?: boolean }).retryable ? 'retry' : 'refused';
 }
 
-function layOut(groups: readonly Group[], { partitions, keyless }: Placement): Map<number, string[]> {
+/** The groups' records as batches, by partition. */
+export function batchesOf(groups: readonly Group[], placement: Placement): Map<number, Batch> {
+  const batchOf = (share: readonly string[]) => ({ count: share.length, bytes: bytesOf(share), json: false });
+  return new Map([...layOut(groups, placement)].map(([partition, share]) => [partition, batchOf(share)]));
+}
+
+export function layOut(groups: readonly Group[], { partitions, keyless }: Placement): Map<number, string[]> {
   const layout = new Map<number, string[]>();
   for (const { where, records } of groups) {
     const partition = where === 'anywhere' ? keyless : 'hash' in where ? where.hash % partitions : where.partition;
@@ -97,7 +103,7 @@ function layOut(groups: readonly Group[], { partitions, keyless }: Placement): M
   return layout;
 }
 
-function drawDraft(run: Run, sharedKey?: string): Draft {
+export function drawDraft(run: Run, sharedKey?: string): Draft {
   const { random, environment } = run;
   const name = run.nextName();
   const groups = Array.from({ length: random.pick([1, 1, 1, 2, 3]) }, (_, group): Group => {

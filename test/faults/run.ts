@@ -11,6 +11,7 @@ import type { Situation } from './coverage.ts';
 import { type Environment, environmentOf, skewOf } from './environments.ts';
 import { Follower } from './follower.ts';
 import type { BoundsCall, History, Violation } from './history.ts';
+import { prepare } from './preparers.ts';
 import { crowd, produce } from './producers.ts';
 import { codeOf, Recorder } from './recorder.ts';
 import type { Host } from './simulator/host.ts';
@@ -183,7 +184,8 @@ export class Run {
     const { random, environment } = this;
     const work: Promise<unknown>[] = [];
     for (let i = random.between(2, 5); i > 0; i--) {
-      work.push(this.sleep(random.between(0, 2_500)).then(() => produce(this)));
+      const append = environment.prepared > 0 && random.chance(environment.prepared) ? prepare : produce;
+      work.push(this.sleep(random.between(0, 2_500)).then(() => append(this)));
     }
     if (random.chance(environment.crowd)) work.push(crowd(this));
     if (!random.chance(environment.unread)) {

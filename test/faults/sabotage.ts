@@ -175,6 +175,22 @@ export const SABOTAGES: Readonly<
         },
       })),
   },
+  'a prepared put without a condition': {
+    seedsMax: 60,
+    environment: like('prepared', { prepared: 1 }),
+    break: (host) =>
+      replace(host, 'log', (log) => ({
+        put: (...what) => without(log.put(...what)) as unknown as ReturnType<typeof log.put>,
+      })),
+  },
+  'prepared puts that are handed out with another reservation': {
+    seedsMax: 60,
+    environment: like('prepared', { prepared: 1 }),
+    break: (host) =>
+      replace(host, 'log', (log) => ({
+        put: (partition, reservation, batch) => log.put(partition, { ...reservation, id: 'ab'.repeat(12) }, batch),
+      })),
+  },
   'a payload that nothing announces': {
     seedsMax: 40,
     environment: like('spilled'),

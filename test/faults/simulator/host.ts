@@ -19,6 +19,8 @@ export type Rewrite = (operation: string, input: Record<string, unknown> & { Ite
 export class Host {
   readonly name: string;
   readonly backbone: Backbone;
+  /** For what its user writes by himself. */
+  readonly dynamodb: Clients['dynamodb'];
   /** What the sweep needs besides. */
   readonly sweep: Pick<SweepPorts, 'purge' | 'lease' | 'newToken' | 'deadLetterObjects'>;
   /** Resolves when the process dies. */
@@ -42,6 +44,7 @@ export class Host {
     });
     const dynamodb = new SimulatedClient(this, scheduler, wire);
     const clients = { dynamodb, s3: dynamodb } as unknown as Clients;
+    this.dynamodb = clients.dynamodb;
     const env = { ...TABLES, bucket: 'bucket', spillAboveBytes };
     const observe = (observation: Observation) => wire.observed(this, observation);
     this.sweep = {
