@@ -32,7 +32,14 @@ const SAMPLES = 31;
 const SAMPLE_MS = 20;
 const WARM_UP_MS = 500;
 const NOW = 1_767_225_600_000;
-const LIMITS = { raw: false, maxRecords: 1_000, maxBytes: 5_242_880, values: 'json' } as const;
+const LIMITS = {
+  topic: 'orders',
+  partition: 0,
+  as: 'application/json' as const,
+  maxRecords: 1_000,
+  maxBytes: 5_242_880,
+  values: 'json',
+} as const;
 const FINDINGS = { topicId: '01J00000000000000000000000', nextOffset: BATCH, logStartOffset: 0, highWatermark: BATCH };
 
 /**
@@ -63,7 +70,7 @@ export function wireCases(): CpuCase[] {
     return answer.finish(FINDINGS).body;
   };
   const rawFetched = () => {
-    const answer = openFetchAnswer({ ...LIMITS, raw: true });
+    const answer = openFetchAnswer({ ...LIMITS, as: 'application/vnd.kafka.recordbatch' as const });
     answer.take(slot, 0);
     return answer.finish(FINDINGS).body;
   };

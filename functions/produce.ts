@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { SQSClient } from '@aws-sdk/client-sqs';
+import type { Placement } from '../shared/domain/claim.ts';
 import { BackboneError, PartitionNotFound } from '../shared/domain/errors.ts';
 import { readWakeEnv } from '../shared/env.ts';
 import { appendBatches } from '../shared/operations/append-batches.ts';
+import { appendEvents } from '../shared/operations/append-events.ts';
 import { createUpload } from '../shared/operations/create-upload.ts';
 import { Doorbell } from '../shared/operations/doorbell.ts';
 import { prepareAppend, settlePrepared } from '../shared/operations/prepare-append.ts';
 import { WakeQueue } from '../shared/store/wake-queue.ts';
+import { parseEventsCall } from '../shared/wire/cloud-event-input.ts';
+import { eventsAnswer } from '../shared/wire/events-answer.ts';
 import { fingerprintOfBatch, fingerprintOfRecords } from '../shared/wire/fingerprint.ts';
 import { jsonAnswer } from '../shared/wire/http-answer.ts';
 import { type ApiRequest, topicOf } from '../shared/wire/http-request.ts';
@@ -82,6 +86,17 @@ function produceRoutes(backbone: ProduceBackbone): ApiRoutes {
         ...(idempotencyKey && { once: { key: idempotencyKey, fingerprint: fingerprintOfBatch(partition, batch) } }),
       });
       return rawProduceAnswer(result, batch.count);
+    },
+    'POST /v1/topics/{topic}/events': async (request: ApiRequest) => {
+      const { topic, events } = parseEventsCall(request);
+      const appends = events.map(({ record, json, key, fingerprint }) => ({
+        topic,
+        build: (placement: Placement) =>
+          encodeShares(shareOut([record], placement), placement.takenAt, json, new Map()),
+        once: { key, fingerprint },
+        chain: record.key === null ? '' : `key ${Buffer.from(record.key).toString()}`,
+      }));
+      return eventsAnswer(events, await appendEvents(backbone, appends));
     },
     'POST /v1/topics/{topic}/prepare': async (request: ApiRequest) => {
       const { topic, records, json } = parsePrepareCall(request);

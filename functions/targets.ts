@@ -8,8 +8,9 @@ import { HttpTarget } from '../shared/target/http.ts';
 import { type Functions, LambdaTarget } from '../shared/target/lambda.ts';
 import { SqsTarget } from '../shared/target/sqs.ts';
 import { readBatchAnswer } from '../shared/wire/batch-answer.ts';
-import { CLOUD_EVENTS_BATCH_TYPE, cloudEvent, cloudEventBatch } from '../shared/wire/cloud-events.ts';
+import { cloudEvent, cloudEventBatch } from '../shared/wire/cloud-events.ts';
 import { kafkaEvent, kafkaRecord } from '../shared/wire/kafka-event.ts';
+import { CLOUD_EVENTS_BATCH_TYPE } from '../shared/wire/media-type.ts';
 import { webhookHeaders, webhookId } from '../shared/wire/webhook-signature.ts';
 
 /** What targets are reached by. */

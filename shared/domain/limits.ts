@@ -62,6 +62,8 @@ export const SLOW_SETTLE_AFTER_MS = 10_000;
 export const SLOW_FILL_DEADLINE_MS = 5_000;
 /** A batch larger than this, compressed, goes to S3. Price alone breaks even at 8 KB; above, S3 costs latency. */
 export const SPILL_ABOVE_BYTES_DEFAULT = 32 * 1024;
+/** Events in one request: each is an append of its own, and those of one key follow each other. */
+export const EVENTS_PER_REQUEST_MAX = 100;
 /** Writes in one transaction. Source: AWS, DynamoDB quotas, "TransactWriteItems". */
 export const TRANSACTION_WRITES_MAX = 100;
 /** Partitions to which one prepared append may go: the business write has to fit beside it. */

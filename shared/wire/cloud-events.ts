@@ -18,9 +18,11 @@ import { textOf } from './utf8.ts';
  *   dataref, datasize, datasha256   in place of a value that does not go with its record
  */
 
-export const CLOUD_EVENTS_BATCH_TYPE = 'application/cloudevents-batch+json';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 const BINARY_TYPE = 'application/octet-stream';
+
+/** Where a record is. */
+type Place = Pick<DeliveryBatch, 'topic' | 'partition'>;
 
 /** A type whose values are members of the event as they are. */
 type Attributes = Record<string, string | number | boolean>;
@@ -30,7 +32,7 @@ const SEQUENCE_DIGITS = 16;
 const TIME_MAX = 8.64e15;
 
 /** The record as an event, a JSON text. It holds none of the characters that a queue refuses. */
-export function cloudEvent(batch: DeliveryBatch, record: DeliveryRecord): string {
+export function cloudEvent(batch: Place, record: DeliveryRecord): string {
   const own = ownAttributes(record.headers);
   const attributes: Attributes = own === undefined ? madeAttributes(batch, record) : { ...own.attributes };
   attributes.sequence ??= sequenceOf(record.offset);
@@ -48,7 +50,7 @@ export function cloudEventBatch(events: readonly string[]): string {
   return `[${events.join(',')}]`;
 }
 
-function madeAttributes(batch: DeliveryBatch, { offset, timestamp, key }: DeliveryRecord): Attributes {
+function madeAttributes(batch: Place, { offset, timestamp, key }: DeliveryRecord): Attributes {
   const attributes: Attributes = {
     specversion: '1.0',
     id: recordName(batch, offset),

@@ -1,9 +1,11 @@
 import type { Room } from '../domain/room.ts';
 import type { BatchSlot } from '../domain/slot.ts';
 import type { UploadId } from '../domain/upload.ts';
+import { EventFetchAnswer } from './event-fetch-answer.ts';
 import type { FetchRequest } from './fetch-request.ts';
 import type { ApiAnswer } from './http-answer.ts';
 import { JsonFetchAnswer } from './json-fetch-answer.ts';
+import { CLOUD_EVENTS_BATCH_TYPE, JSON_TYPE, RECORD_BATCH_TYPE } from './media-type.ts';
 import { RawFetchAnswer } from './raw-fetch-answer.ts';
 
 /** What a read found out beside the records. */
@@ -32,9 +34,16 @@ export interface FetchAnswer {
   finish(findings: FetchFindings): ApiAnswer;
 }
 
-/** The answer that a fetch asks for: JSON records, or the stored batches as they are. */
+/** The answer that a fetch asks for: JSON records, events, or the stored batches as they are. */
 export function openFetchAnswer(
-  request: Pick<FetchRequest, 'raw' | 'maxRecords' | 'maxBytes' | 'values'>,
+  request: Pick<FetchRequest, 'topic' | 'partition' | 'as' | 'maxRecords' | 'maxBytes' | 'values'>,
 ): FetchAnswer {
-  return request.raw ? new RawFetchAnswer(request) : new JsonFetchAnswer(request);
+  switch (request.as) {
+    case RECORD_BATCH_TYPE:
+      return new RawFetchAnswer(request);
+    case CLOUD_EVENTS_BATCH_TYPE:
+      return new EventFetchAnswer(request);
+    case JSON_TYPE:
+      return new JsonFetchAnswer(request);
+  }
 }

@@ -8,11 +8,13 @@ import {
 } from '../domain/limits.ts';
 import { ANSWER_BODY_BYTES_MAX } from './http-answer.ts';
 import { type ApiRequest, partitionOfPath, topicOf } from './http-request.ts';
-import { JSON_TYPE, RECORD_BATCH_TYPE, weightOf } from './media-type.ts';
+import { CLOUD_EVENTS_BATCH_TYPE, JSON_TYPE, RECORD_BATCH_TYPE, weightOf } from './media-type.ts';
 import { parseChoice, parseInteger, parseQuery } from './query.ts';
 
 const ENDS = ['earliest', 'latest'] as const;
 const PARAMETERS = ['offset', 'maxRecords', 'maxBytes', 'waitMs', 'values', 'reset'] as const;
+
+export type FetchType = typeof JSON_TYPE | typeof RECORD_BATCH_TYPE | typeof CLOUD_EVENTS_BATCH_TYPE;
 
 /** What a fetch asks for. */
 export interface FetchRequest {
@@ -27,8 +29,8 @@ export interface FetchRequest {
   /** How long to wait for a first record. */
   readonly waitMs: number;
   readonly values: 'json' | 'utf8' | 'base64';
-  /** The stored batches as they are, instead of JSON records. */
-  readonly raw: boolean;
+  /** JSON records, CloudEvents, or the stored batches as they are. */
+  readonly as: FetchType;
 }
 
 /** @throws {InvalidRequest} naming the parameter that is missing, unknown, repeated or out of its range */
@@ -45,7 +47,7 @@ export function parseFetchRequest(request: ApiRequest): FetchRequest {
     maxBytes: Math.min(integer('maxBytes', FETCH_BYTES_DEFAULT, 1, FETCH_BYTES_MAX), ANSWER_BODY_BYTES_MAX),
     waitMs: integer('waitMs', 0, 0, FETCH_WAIT_MS_MAX),
     values: parseChoice(query.values ?? 'json', 'values', ['json', 'utf8', 'base64']),
-    raw: wantsRaw(request.headers.get('accept')),
+    as: typeOf(request.headers.get('accept')),
   };
 }
 
@@ -61,8 +63,12 @@ function offsetOf(text: string | undefined): FetchRequest['offset'] {
   return parseInteger(text, 'offset', 0, Number.MAX_SAFE_INTEGER);
 }
 
-/** Raw only when it is named, and no less wanted than JSON. An `Accept` that names neither gets JSON, never a 406. */
-function wantsRaw(accept: string | undefined): boolean {
-  const raw = weightOf(accept, RECORD_BATCH_TYPE);
-  return raw > 0 && raw >= weightOf(accept, JSON_TYPE);
+/** Another type only when it is named, and no less wanted than JSON. An `Accept` that names none gets JSON, never a 406. */
+function typeOf(accept: string | undefined): FetchType {
+  let [wanted, weight]: [FetchType, number] = [JSON_TYPE, weightOf(accept, JSON_TYPE)];
+  for (const type of [CLOUD_EVENTS_BATCH_TYPE, RECORD_BATCH_TYPE] as const) {
+    const other = weightOf(accept, type);
+    if (other > 0 && other >= weight) [wanted, weight] = [type, other];
+  }
+  return wanted;
 }

@@ -12,6 +12,10 @@ export const NDJSON_TYPE = 'application/x-ndjson';
 /** One Kafka record batch v2 as it is stored, or several, one after the other. */
 export const RECORD_BATCH_TYPE = 'application/vnd.kafka.recordbatch';
 
+/** One CloudEvent in the JSON format, and several. */
+export const CLOUD_EVENT_TYPE = 'application/cloudevents+json';
+export const CLOUD_EVENTS_BATCH_TYPE = 'application/cloudevents-batch+json';
+
 /** Splits a `Content-Type`. Case and parameters do not matter for matching (RFC 9110 §8.3.1). */
 export function parseMediaType(text: string): MediaType {
   const [essence, ...parameters] = text.split(';');

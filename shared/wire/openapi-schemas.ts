@@ -192,6 +192,34 @@ export const SCHEMAS: { [name: string]: Json } = {
     expiresAt: { ...MS, description: 'Epoch ms by which a record must have named it' },
     urlExpiresAt: { ...MS, description: 'Epoch ms by which the PUT must have begun' },
   }),
+  CloudEvent: {
+    type: 'object',
+    required: ['specversion', 'id', 'source', 'type'],
+    properties: {
+      specversion: { const: '1.0' },
+      id: { type: 'string', minLength: 1 },
+      source: { type: 'string', minLength: 1, format: 'uri-reference' },
+      type: { type: 'string', minLength: 1 },
+      time: { type: 'string', format: 'date-time' },
+      datacontenttype: TEXT,
+      partitionkey: { type: 'string', minLength: 1, description: "The record's key" },
+      data: {},
+      data_base64: TEXT,
+    },
+  },
+  StoredEvents: object(
+    {
+      offsets: list({
+        oneOf: [
+          object({ partition: PARTITION, offset: OFFSET, timestamp: MS, duplicate: { type: 'boolean' } }),
+          object({ error: ENTRY_ERROR }),
+        ],
+      }),
+      duplicate: DUPLICATE,
+    },
+    undefined,
+    { description: 'One entry per event, in the order sent' },
+  ),
   Prepared: object({
     offsets: list(object({ partition: PARTITION, offset: OFFSET, timestamp: MS })),
     puts: list({

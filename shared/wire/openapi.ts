@@ -1,9 +1,16 @@
 import type { ErrorCode } from '../domain/errors.ts';
-import { JSON_TYPE, NDJSON_TYPE, PROBLEM_TYPE, RECORD_BATCH_TYPE } from './media-type.ts';
+import {
+  CLOUD_EVENT_TYPE,
+  CLOUD_EVENTS_BATCH_TYPE,
+  JSON_TYPE,
+  NDJSON_TYPE,
+  PROBLEM_TYPE,
+  RECORD_BATCH_TYPE,
+} from './media-type.ts';
 import { GROUP_PARAMETERS, GROUP_SCHEMAS } from './openapi-group-schemas.ts';
 import { GROUP_OPERATIONS } from './openapi-groups.ts';
 import { answer, BODY, count, json, type Operation, STORE } from './openapi-operation.ts';
-import { type Json, PARAMETERS, ref, SCHEMAS } from './openapi-schemas.ts';
+import { type Json, list, PARAMETERS, ref, SCHEMAS } from './openapi-schemas.ts';
 import { SUBSCRIPTION_PARAMETERS, SUBSCRIPTION_SCHEMAS } from './openapi-subscription-schemas.ts';
 import { SUBSCRIPTION_OPERATIONS } from './openapi-subscriptions.ts';
 import { STATUS } from './problem.ts';
@@ -14,6 +21,15 @@ const EXAMPLE_RECORD = {
   key: 'order-17',
   value: { type: 'OrderPlaced', total: 12.5 },
   headers: { source: 'shop' },
+};
+
+const EXAMPLE_EVENT = {
+  specversion: '1.0',
+  id: '8d1f',
+  source: '/shop',
+  type: 'shop.order.placed',
+  partitionkey: 'order-17',
+  data: { total: 12.5 },
 };
 
 const EXAMPLE_PAYLOAD = {
@@ -60,6 +76,23 @@ const OPERATIONS: { readonly [route in (typeof ROUTES)[number]['key']]: Operatio
     answers: { 200: answer('It is stored', json('StoredBatch')) },
     refuses: [...APPEND, 'partition_not_found'],
   },
+  'POST /v1/topics/{topic}/events': {
+    summary:
+      'Append CloudEvents: one, in binary mode (headers `ce-…`, any Content-Type) or structured, or a batch of up to 100',
+    takes: ['topic'],
+    body: {
+      required: true,
+      content: {
+        [CLOUD_EVENT_TYPE]: { schema: ref('schemas', 'CloudEvent'), example: EXAMPLE_EVENT },
+        [CLOUD_EVENTS_BATCH_TYPE]: { schema: list(ref('schemas', 'CloudEvent')), example: [EXAMPLE_EVENT] },
+      },
+    },
+    answers: {
+      200: answer('All are stored, now or before: `source` and `id` name an event', json('StoredEvents')),
+      207: answer('Some are stored, others are not', json('StoredEvents')),
+    },
+    refuses: [...APPEND, 'record_too_large'],
+  },
   'POST /v1/topics/{topic}/prepare': {
     summary: "Reserve offsets for records that a transaction of the caller's own stores, beside its other writes",
     takes: ['topic'],
@@ -86,8 +119,12 @@ const OPERATIONS: { readonly [route in (typeof ROUTES)[number]['key']]: Operatio
     takes: ['topic', 'partition', 'offset', 'maxRecords', 'maxBytes', 'waitMs', 'values', 'reset'],
     answers: {
       200: answer(
-        'Records, none when there are none yet; or, if accepted, the stored batches one after the other',
-        { ...json('Fetched'), [RECORD_BATCH_TYPE]: {} },
+        'Records, none when there are none yet; if accepted, as CloudEvents, or as stored batches one after the other',
+        {
+          ...json('Fetched'),
+          [CLOUD_EVENTS_BATCH_TYPE]: { schema: list(ref('schemas', 'CloudEvent')) },
+          [RECORD_BATCH_TYPE]: {},
+        },
         { headers: { 'Vertebra-Next-Offset': count, 'Vertebra-High-Watermark': count } },
       ),
     },

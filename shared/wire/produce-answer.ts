@@ -40,7 +40,7 @@ export function produceAnswer(
   return { status: outcomes.some((outcome) => 'error' in outcome) ? 207 : 200, body };
 }
 
-function entryError(error: BackboneError) {
+export function entryError(error: BackboneError) {
   return { ...error.data, code: error.code, detail: detailOf(error), retryable: error.retryable };
 }
 

@@ -13,6 +13,7 @@ const route = <Key extends string>(key: Key, fn: ApiFunction) => ({ key, functio
 export const ROUTES = [
   route('POST /v1/topics/{topic}/records', 'produce'),
   route('POST /v1/topics/{topic}/partitions/{partition}/records', 'produce'),
+  route('POST /v1/topics/{topic}/events', 'produce'),
   route('POST /v1/topics/{topic}/prepare', 'produce'),
   route('POST /v1/topics/{topic}/settle', 'produce'),
   route('POST /v1/topics/{topic}/uploads', 'produce'),

@@ -36,18 +36,36 @@ const payload: Sent = { body: { size: 5_000_000_000, sha256: 'ab'.repeat(32) } }
 const prepared: { body?: object } = {};
 const unknownUpload = { value: { uploadId: '01J00000000000000000000000' }, valueEncoding: 'upload' };
 
+const eventWith = (id: string, data: unknown) => ({
+  specversion: '1.0',
+  id,
+  source: '/test',
+  type: 'test',
+  partitionkey: id,
+  data,
+});
+const eventOf = (id: string, data: unknown): Sent => ({
+  body: eventWith(id, data),
+  headers: { 'content-type': 'application/cloudevents+json' },
+});
+const eventsOf = (ids: readonly string[]): Sent => ({
+  body: JSON.stringify(ids.map((id) => eventWith(id, 1))),
+  headers: { 'content-type': 'application/cloudevents-batch+json' },
+});
+/** Nobody knows whether it was stored. */
+const LOST_FILL: Faults = [
+  ['PutItem', 'lose-request', 1, '"batch"'],
+  ['PutItem', 'lose-request', 1, '"void"'],
+];
+
 /** First a call of which nobody knows what became; then it is still at work; and then other records come with its key. */
 const keyed = (target: string, first: Sent, other: Sent): Drive[] => {
   const underKey = ({ body, headers }: Sent): Sent => ({
     ...(body !== undefined && { body }),
     headers: { ...headers, 'idempotency-key': target },
   });
-  const lost: Faults = [
-    ['PutItem', 'lose-request', 1, '"batch"'],
-    ['PutItem', 'lose-request', 1, '"void"'],
-  ];
   return [
-    { status: 504, target, sent: underKey(first), faults: lost },
+    { status: 504, target, sent: underKey(first), faults: LOST_FILL },
     { status: 409, target, sent: underKey(first) },
     { status: 422, target, sent: underKey(other) },
   ];
@@ -80,6 +98,24 @@ const DRIVES: { readonly [route in Route]: readonly Drive[] } = {
     ...refused(RAW, 'UpdateItem', batch),
     ...keyed(RAW, batch, otherBatch),
     broken(RAW),
+  ],
+  'POST /v1/topics/{topic}/events': [
+    { status: 200, target: `${TOPIC}/events`, sent: eventOf('a', 1) },
+    {
+      status: 207,
+      target: `${TOPIC}/events`,
+      sent: eventsOf(['b', 'c']),
+      faults: [['PutItem', 'throttle', 1, '"claim"']],
+    },
+    invalid(`${TOPIC}/events`),
+    { status: 404, target: '/v1/topics/nobody/events', sent: eventOf('a', 1) },
+    { status: 413, target: `${TOPIC}/events`, sent: { ...eventOf('a', 1), body: tooLarge } },
+    { status: 415, target: `${TOPIC}/events`, sent: { body: 'x', headers: { 'content-type': 'text/plain' } } },
+    ...refused(`${TOPIC}/events`, 'UpdateItem', eventOf('d', 1)),
+    { status: 504, target: `${TOPIC}/events`, sent: eventOf('e', 1), faults: LOST_FILL },
+    { status: 409, target: `${TOPIC}/events`, sent: eventOf('e', 1) },
+    { status: 422, target: `${TOPIC}/events`, sent: eventOf('e', 2) },
+    broken(`${TOPIC}/events`),
   ],
   'POST /v1/topics/{topic}/prepare': [
     { status: 200, target: `${TOPIC}/prepare`, sent: records },

@@ -32,7 +32,14 @@ it('stores no batch that nobody could read as it is: one with its keys taken out
 it('the largest that it stores can be read as it is', () => {
   const batch = batchOf(lines(3_080_000));
   expect(batch.bytes.length).toBeGreaterThan(4_600_000);
-  const answer = openFetchAnswer({ raw: true, maxRecords: 1, maxBytes: 1, values: 'json' });
+  const answer = openFetchAnswer({
+    topic: 'orders',
+    partition: 0,
+    as: 'application/vnd.kafka.recordbatch',
+    maxRecords: 1,
+    maxBytes: 1,
+    values: 'json',
+  });
   const slot = {
     kind: 'batch',
     ...batch,

@@ -1,6 +1,7 @@
 import { type CloudEvent, HTTP } from 'cloudevents';
 import { describe, expect, it } from 'vitest';
-import { CLOUD_EVENTS_BATCH_TYPE, cloudEvent, cloudEventBatch } from '../../../shared/wire/cloud-events.ts';
+import { cloudEvent, cloudEventBatch } from '../../../shared/wire/cloud-events.ts';
+import { CLOUD_EVENTS_BATCH_TYPE } from '../../../shared/wire/media-type.ts';
 import { type DeliveryFields, deliveryBatch } from '../../support/deliveries.ts';
 
 /** The events as the CloudEvents SDK reads them from a request. */

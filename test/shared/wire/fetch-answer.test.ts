@@ -12,7 +12,14 @@ import { decodeByKafkaJs } from './other-codecs.ts';
 
 const NOW = 1_767_225_600_012;
 const FINDINGS = { topicId: '01J00000000000000000000000', nextOffset: 44, logStartOffset: 0, highWatermark: 44 };
-const ALL = { raw: false, maxRecords: 1_000, maxBytes: 1_048_576, values: 'json' } as const;
+const ALL = {
+  topic: 'orders',
+  partition: 0,
+  as: 'application/json' as const,
+  maxRecords: 1_000,
+  maxBytes: 1_048_576,
+  values: 'json',
+} as const;
 
 const bytes = (value: string | Uint8Array | null) => (value === null ? null : Buffer.from(value));
 const record = (
@@ -370,7 +377,7 @@ describe('a damaged batch in a JSON answer', () => {
 
 describe('a raw answer', () => {
   const slot = (base: number) => slotOf([record('1'), record('2')], base, true);
-  const raw = { ...ALL, raw: true };
+  const raw = { ...ALL, as: 'application/vnd.kafka.recordbatch' as const };
 
   it('is the stored batches, one after the other, each at its offset', async () => {
     const answer = openFetchAnswer(raw);

@@ -5,6 +5,12 @@ import { ANSWER_BODY_BYTES_MAX } from '../../../shared/wire/http-answer.ts';
 import { parseApiRequest } from '../../../shared/wire/http-request.ts';
 import { gatewayEvent } from '../../support/gateway-call.ts';
 
+const [JSON_TYPE, RAW, EVENTS] = [
+  'application/json',
+  'application/vnd.kafka.recordbatch',
+  'application/cloudevents-batch+json',
+];
+
 const fetch = (query: string, accept?: string) =>
   parseFetchRequest(
     parseApiRequest(
@@ -26,7 +32,7 @@ describe('a fetch', () => {
       maxBytes: 1_048_576,
       waitMs: 0,
       values: 'json',
-      raw: false,
+      as: 'application/json',
     });
   });
 
@@ -72,14 +78,18 @@ describe('a fetch', () => {
   });
 
   it.each([
-    ['application/vnd.kafka.recordbatch', true],
-    ['Application/Vnd.Kafka.RecordBatch; q=0.9, application/json;q=0.5', true],
-    ['application/vnd.kafka.recordbatch;q=0.5, application/json', false],
-    ['application/vnd.kafka.recordbatch;q=0', false],
-    ['*/*', false],
-    ['application/*', false],
-    ['text/html', false],
-  ])('that accepts %s is raw: %s', (accept, raw) => {
-    expect(fetch('offset=0', accept).raw).toBe(raw);
+    ['application/vnd.kafka.recordbatch', RAW],
+    ['Application/Vnd.Kafka.RecordBatch; q=0.9, application/json;q=0.5', RAW],
+    ['application/vnd.kafka.recordbatch;q=0.5, application/json', JSON_TYPE],
+    ['application/vnd.kafka.recordbatch;q=0', JSON_TYPE],
+    ['application/cloudevents-batch+json', EVENTS],
+    ['application/cloudevents-batch+json;q=0.5, application/json', JSON_TYPE],
+    ['application/cloudevents-batch+json, application/vnd.kafka.recordbatch;q=0.9', EVENTS],
+    ['application/cloudevents+json', JSON_TYPE],
+    ['*/*', JSON_TYPE],
+    ['application/*', JSON_TYPE],
+    ['text/html', JSON_TYPE],
+  ])('that accepts %s is answered with %s', (accept, type) => {
+    expect(fetch('offset=0', accept).as).toBe(type);
   });
 });

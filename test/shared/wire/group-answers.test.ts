@@ -42,7 +42,14 @@ describe('the answer to a poll', () => {
     fc.assert(
       fc.property(records, fc.constantFrom('json', 'utf8', 'base64'), (pairs, values) => {
         const slot = slotOf(pairs.map(([value, key]) => record(value, key)));
-        const fetch = openFetchAnswer({ raw: false, maxRecords: 500, maxBytes: 1_000_000, values });
+        const fetch = openFetchAnswer({
+          topic: 'orders',
+          partition: 0,
+          as: 'application/json',
+          maxRecords: 500,
+          maxBytes: 1_000_000,
+          values,
+        });
         fetch.take(slot, 0);
         const findings = { topicId: 'T', nextOffset: 0, logStartOffset: 0, highWatermark: 0 };
         const fetched = JSON.parse(String(fetch.finish(findings).body)).records as object[];

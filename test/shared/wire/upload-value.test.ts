@@ -8,7 +8,14 @@ import { encodeUploadValue, uploadLink } from '../../../shared/wire/upload-value
 const PAYLOAD = { size: 5, sha256: 'ab'.repeat(32) };
 const ID = '01J00000000000000000000000';
 const FINDINGS = { topicId: '', nextOffset: 0, logStartOffset: 0, highWatermark: 0 };
-const ALL = { raw: false, maxRecords: 500, maxBytes: 1_000_000, values: 'json' as const };
+const ALL = {
+  topic: 'orders',
+  partition: 0,
+  as: 'application/json' as const,
+  maxRecords: 500,
+  maxBytes: 1_000_000,
+  values: 'json' as const,
+};
 
 describe('the stored value of an upload', () => {
   it('is shown as where its payload is to be had, its size and its hash', () => {
@@ -52,7 +59,7 @@ describe('an answer', () => {
     expect(asked(15, { maxRecords: 2 })).toEqual([5, 6]);
     expect(asked(15, { maxBytes: 1 })).toEqual([5]);
     expect(asked(10, { maxBytes: 3_200 }).length).toBeLessThanOrEqual(10);
-    expect(asked(10, { raw: true })).toEqual([]);
+    expect(asked(10, { as: 'application/vnd.kafka.recordbatch' as const })).toEqual([]);
   });
 
   it('ends before an upload that it has no link for', () => {
