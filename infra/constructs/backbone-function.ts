@@ -1,6 +1,6 @@
-import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { type IRole, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Architecture, RecursiveLoop, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { Architecture, RecursiveLoop, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
@@ -20,7 +20,17 @@ const MEMORY_MB = 1024;
 /** In the background there is little to compute and nobody waits; the rest of the time is paid while the store works. */
 const BACKGROUND_MEMORY_MB = 256;
 
-export interface BackboneFunctionProps {
+/** What all functions of a backbone have in common. */
+export interface FunctionDefaults {
+  /** Default `INFO`. */
+  readonly logLevel?: LogLevel | undefined;
+  /** How long log lines are kept. Default `ONE_MONTH`. */
+  readonly logRetention?: RetentionDays | undefined;
+  /** Whether X-Ray records calls. Default false: it costs by the trace. */
+  readonly tracing?: boolean | undefined;
+}
+
+export interface BackboneFunctionProps extends FunctionDefaults {
   /** Name of the file in `functions/`, without its extension. It exports `handler`. */
   readonly source: string;
   readonly description: string;
@@ -34,8 +44,6 @@ export interface BackboneFunctionProps {
   readonly reservedConcurrency?: number | undefined;
   /** It may wake itself over and over: Lambda would take that for a mistake. Default false. */
   readonly wakesItself?: boolean | undefined;
-  /** Default `INFO`. */
-  readonly logLevel?: LogLevel | undefined;
 }
 
 /**
@@ -44,10 +52,11 @@ export interface BackboneFunctionProps {
  */
 export class BackboneFunction extends NodejsFunction {
   constructor(scope: Construct, id: string, props: BackboneFunctionProps) {
-    const { source, description, inBackground = false, wakesItself = false, logLevel = 'INFO' } = props;
+    const { source, description, inBackground = false, wakesItself = false } = props;
+    const { logLevel = 'INFO', logRetention = RetentionDays.ONE_MONTH, tracing = false } = props;
     const { timeoutMs = inBackground ? BACKGROUND_FUNCTION_TIMEOUT_MS : API_FUNCTION_TIMEOUT_MS } = props;
     const logGroup = new LogGroup(scope, `${id}Logs`, {
-      retention: RetentionDays.ONE_MONTH,
+      retention: logRetention,
       removalPolicy: RemovalPolicy.DESTROY, // nothing in it but diagnostics
     });
     const role =
@@ -62,6 +71,7 @@ export class BackboneFunction extends NodejsFunction {
       memorySize: inBackground ? BACKGROUND_MEMORY_MB : MEMORY_MB,
       timeout: Duration.millis(timeoutMs),
       ...(props.reservedConcurrency !== undefined && { reservedConcurrentExecutions: props.reservedConcurrency }),
+      ...(tracing && { tracing: Tracing.ACTIVE }),
       ...(wakesItself && { recursiveLoop: RecursiveLoop.ALLOW }),
       logGroup,
       role,
@@ -71,6 +81,12 @@ export class BackboneFunction extends NodejsFunction {
         // Two stacks in one account and region keep their figures apart.
         POWERTOOLS_METRICS_NAMESPACE: Stack.of(scope).stackName,
       },
+    });
+    if (!tracing) return;
+    Validations.of(role).acknowledge({
+      id: 'AwsSolutions-IAM5[Resource::*]',
+      reason:
+        'X-Ray knows no resources to name: whoever sends segments is allowed so for all. Source: AWS, "Actions defined by AWS X-Ray".',
     });
   }
 }

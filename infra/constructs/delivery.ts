@@ -18,14 +18,14 @@ import {
   WAKE_TRIES_MAX,
 } from '../../shared/domain/limits.ts';
 import { ENV } from '../../shared/env.ts';
-import { BackboneFunction, type LogLevel } from './backbone-function.ts';
+import { BackboneFunction, type FunctionDefaults } from './backbone-function.ts';
 import type { LogStorage } from './log-storage.ts';
 
 export interface DeliveryProps {
   readonly storage: LogStorage;
   /** Follows the log's stream. */
   readonly dispatch: LambdaFunction;
-  readonly logLevel?: LogLevel | undefined;
+  readonly defaults: FunctionDefaults;
   /** Deliveries at once of positions that are slow, failed, or met nobody; 0: no such share is kept free. */
   readonly slowConcurrency: number;
 }
@@ -45,11 +45,12 @@ export class Delivery extends Construct {
   readonly deadLetters: Queue;
   /** By which records are pushed: what a target's own policy lets in. */
   readonly role: IRole;
+  readonly deliver: LambdaFunction;
   readonly #pushing: readonly LambdaFunction[];
   readonly #check: LambdaFunction;
   readonly #inserts: EventSourceMapping;
 
-  constructor(scope: Construct, id: string, { storage, dispatch, logLevel, slowConcurrency }: DeliveryProps) {
+  constructor(scope: Construct, id: string, { storage, dispatch, defaults, slowConcurrency }: DeliveryProps) {
     super(scope, id);
     this.deadLetters = new Queue(this, 'DeadLetters', { enforceSSL: true, retentionPeriod: Duration.days(14) });
     this.wakeQueue = new Queue(this, 'Wake', {
@@ -62,8 +63,9 @@ export class Delivery extends Construct {
     allow(dispatch, this.deadLetters, ['SendMessage']);
     this.grantWake(dispatch);
 
-    const push = { source: 'deliver', timeoutMs: DELIVER_FUNCTION_TIMEOUT_MS, wakesItself: true, logLevel };
+    const push = { source: 'deliver', timeoutMs: DELIVER_FUNCTION_TIMEOUT_MS, wakesItself: true, ...defaults };
     const deliver = new BackboneFunction(scope, 'Deliver', { ...push, description: 'Pushes records to subscribers' });
+    this.deliver = deliver;
     this.role = deliver.role!;
     const aside = new BackboneFunction(scope, 'DeliverAside', {
       ...push,
@@ -77,7 +79,7 @@ export class Delivery extends Construct {
       source: 'check',
       description: 'Looks at what is to be pushed to',
       role: this.role,
-      logLevel,
+      ...defaults,
     });
     this.#check.addEnvironment(ENV.role, this.role.roleArn);
     this.#check.addEnvironment(ENV.ownPrefix, namesWithin(scope));
