@@ -74,7 +74,7 @@ export interface SubscriptionsEnv extends TableEnv {
 export function readSubscriptionsEnv(variables: NodeJS.ProcessEnv = process.env): SubscriptionsEnv {
   const names = ['logTable', 'stateTable', 'wakeQueueUrl', 'checkFunction', 'deliveryMappings'] as const;
   const { deliveryMappings, ...env } = required(variables, names);
-  return { ...env, deliveryMappings: deliveryMappings.split(',') };
+  return { ...env, deliveryMappings: listOf(deliveryMappings) };
 }
 
 /** Who pushes, and what it never pushes to. */
@@ -117,11 +117,15 @@ export function readDeliverEnv(variables: NodeJS.ProcessEnv = process.env): Deli
 export interface SweepEnv extends TableEnv {
   readonly bucket: string;
   readonly wakeQueueUrl: string;
+  /** Event sources that are on while there are subscriptions, or something is left to be followed. */
+  readonly deliveryMappings: readonly string[];
 }
 
 /** @throws {Error} naming each variable that is missing */
 export function readSweepEnv(variables: NodeJS.ProcessEnv = process.env): SweepEnv {
-  return required(variables, ['logTable', 'stateTable', 'bucket', 'wakeQueueUrl']);
+  const names = ['logTable', 'stateTable', 'bucket', 'wakeQueueUrl', 'deliveryMappings'] as const;
+  const { deliveryMappings, ...env } = required(variables, names);
+  return { ...env, deliveryMappings: listOf(deliveryMappings) };
 }
 
 /** @throws {Error} naming each variable that is missing, or what is wrong with one */

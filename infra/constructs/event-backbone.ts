@@ -111,6 +111,7 @@ export class EventBackbone extends Construct {
     });
     new Maintenance(this, 'Maintenance', { storage: this.storage, sweep });
     delivery.grantWake(sweep);
+    delivery.grantKeep(sweep);
 
     const functions = { produce, fetch, topics, groups, subscriptions };
     const api = new Api(this, 'Api', { functions, corsOrigins, logRetention });

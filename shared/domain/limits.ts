@@ -221,6 +221,12 @@ export const SLOW_CONCURRENCY_DEFAULT = 50;
 export const PENDING_GRACE_MS = 5_000;
 /** Positions that one run of the sweep looks at, at most, for lost wake-ups. */
 export const SWEEP_POSITIONS_MAX = 10_000;
+/** What waits for less is on its way: it is no lag to tell of. A metric is paid by the hour in which it is told. */
+export const LAG_REPORTED_AFTER_MS = 10_000;
+/** Subscriptions whose lag is told in one hour: each takes two metrics. */
+export const LAGS_REPORTED_MAX = 10;
+/** Positions of which one run of the sweep finds out how long they have waited; each is a Query for one slot. */
+export const LAG_LOOKS_MAX = 50;
 /** The longest that the wake queue keeps a message back. Source: AWS, SQS quotas, "Message delay", 15 minutes. */
 export const WAKE_DELAY_MS_MAX = 900_000;
 /** How long it is remembered that a partition grew in an hour: the sweep looks at it until the next one is over. */
@@ -233,6 +239,11 @@ export const OLD_SECRET_LIFE_MS = 24 * 3_600_000;
 export const SWEEP_RUN_MS = 40_000;
 /** A run that dies holds up the next one for no longer than this. */
 export const SWEEP_LEASE_MS = 20_000;
+/**
+ * Minutes between two looks of the sweep at what wakes deliveries: so long they may be off by mistake, or on for nothing.
+ * Each look is a request to the wake queue, one to the State table and two to Lambda.
+ */
+export const KEEP_DELIVERIES_MINUTES = 5;
 /** Items that one run of the sweep deletes at most. */
 export const SWEEP_ITEMS_MAX = 100_000;
 /** Items that it deletes of one topic before it turns to the next: all that it works on come up in every run. */
@@ -261,6 +272,22 @@ export const WAKE_TRIES_MAX = 12;
 /** Pause before work from the wake queue is tried again: at first, and the longest (they double). */
 export const WAKE_PAUSE_S = 30;
 export const WAKE_PAUSE_S_MAX = 3 * 3_600;
+
+// ---- Access
+/** How long a container answers from its copy of somebody's rights: what was revoked is worth nothing after a minute. */
+export const ACCESS_COPY_MS = 60_000;
+/** What is refused is judged by a copy that is no older: a right that was just given counts. */
+export const ACCESS_REFUSAL_COPY_MS = 1_000;
+/** Random bytes of an API key: with as many, its hash cannot be searched for. */
+export const API_KEY_SECRET_BYTES = 32;
+/** What an API key is called, in UTF-8. */
+export const API_KEY_NAME_BYTES_MAX = 256;
+/** How long the list shows a key that has expired: whoever wonders why it is refused finds it. */
+export const API_KEY_EXPIRED_SHOWN_MS = 7 * 24 * 3_600_000;
+/** Entries of one grant, or one key: at their longest they take a quarter of an item. */
+export const RIGHTS_MAX = 32;
+/** Source: OpenID Connect Core 1.0, section 2, `sub`: at most 255 ASCII characters. */
+export const SUBJECT_BYTES_MAX = 255;
 
 // ---- Functions
 /** How long a function may answer from its copy of a topic's configuration. */

@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LambdaClient, UpdateEventSourceMappingCommand } from '@aws-sdk/client-lambda';
-import { Unavailable } from '../domain/errors.ts';
+import {
+  GetEventSourceMappingCommand,
+  type LambdaClient,
+  UpdateEventSourceMappingCommand,
+} from '@aws-sdk/client-lambda';
+import { Throttled, Unavailable } from '../domain/errors.ts';
 
 /** A mapping that is being switched takes a while until it can be switched again: so often it is tried, and so rarely. */
 const TRIES_MAX = 8;
@@ -17,6 +21,22 @@ export class DeliverySwitch {
     this.#lambda = lambda;
     this.#mappings = mappings;
     this.#pauseMs = pauseMs;
+  }
+
+  /** Whether all are so; one that is being switched will be as somebody wished. @throws {Throttled} */
+  async is(on: boolean): Promise<boolean> {
+    const wrong = on ? 'Disabled' : 'Enabled';
+    const states = await Promise.all(this.#mappings.map((UUID) => this.#stateOf(UUID)));
+    return !states.includes(wrong);
+  }
+
+  async #stateOf(UUID: string): Promise<string | undefined> {
+    try {
+      return (await this.#lambda.send(new GetEventSourceMappingCommand({ UUID }))).State;
+    } catch (error) {
+      if ((error as Error).name !== 'TooManyRequestsException') throw error;
+      throw new Throttled('Lambda does not tell about its event sources for now', 1_000, { cause: error });
+    }
   }
 
   /** @throws {Unavailable} some may be switched: repeat it */

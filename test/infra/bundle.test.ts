@@ -34,7 +34,7 @@ const CLIENTS: Readonly<Record<string, readonly string[]>> = {
     ...['@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
   ],
   check: ['@aws-sdk/client-eventbridge', '@aws-sdk/client-lambda', '@aws-sdk/client-sqs'],
-  sweep: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
+  sweep: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-lambda', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
 };
 
 /** Of a package, beside a bundle of the bare SDK clients with the commands that it uses. */

@@ -181,8 +181,12 @@ it('allows the functions in the background what they do, and nothing that they n
     const lambdas = /stream |DeadLetters/;
     const granted = grantedTo(['dispatch', 'sweep']);
     expect([...dispatchUsed].sort()).toEqual(granted.dispatch!.filter((action) => !lambdas.test(action)));
-    // There is nobody to wake here.
-    expect([...sweepUsed, 'DeliveryWake sqs:SendMessage'].sort()).toEqual(granted.sweep);
+    // There is nobody to wake here, and no event source to be switched.
+    const unused = ['Inserts', 'WakeUps'].flatMap((name) =>
+      ['GetEventSourceMapping', 'UpdateEventSourceMapping'].map((verb) => `Delivery${name} lambda:${verb}`),
+    );
+    const wake = ['DeliveryWake sqs:GetQueueAttributes', 'DeliveryWake sqs:SendMessage'];
+    expect([...sweepUsed, ...unused, ...wake].sort()).toEqual(granted.sweep);
   } finally {
     await bench.close();
   }
@@ -230,6 +234,7 @@ const RARE: Record<ApiFunction, string[]> = {
     'Log dynamodb:GetItem',
     'Check lambda:InvokeFunction',
     'DeliveryInserts lambda:UpdateEventSourceMapping',
+    'DeliveryWakeUps lambda:UpdateEventSourceMapping',
   ],
 };
 

@@ -1,4 +1,4 @@
-import { LambdaClient, UpdateEventSourceMappingCommand } from '@aws-sdk/client-lambda';
+import { GetEventSourceMappingCommand, LambdaClient, UpdateEventSourceMappingCommand } from '@aws-sdk/client-lambda';
 import { mockClient } from 'aws-sdk-client-mock';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DeliverySwitch } from '../../../shared/store/delivery-switch.ts';
@@ -27,6 +27,26 @@ describe('what wakes deliveries', () => {
     expect(lambda.calls()).toHaveLength(4);
     lambda.on(UpdateEventSourceMappingCommand).rejects(busy);
     await expect(sources.switch(false)).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  it.each([
+    [['Enabled', 'Enabled'], true, false],
+    [['Disabled', 'Disabled'], false, true],
+    [['Enabled', 'Disabled'], false, false],
+    // These will be as somebody wished.
+    [['Enabling', 'Enabled'], true, false],
+    [['Disabling', 'Disabled'], false, true],
+    [['Updating', 'Creating'], true, true],
+  ])('in states %j is on: %s, is off: %s', async (states, on, off) => {
+    const [first, second] = states;
+    lambda.on(GetEventSourceMappingCommand, { UUID: 'a' }).resolves({ State: first! });
+    lambda.on(GetEventSourceMappingCommand, { UUID: 'b' }).resolves({ State: second! });
+    expect([await sources.is(true), await sources.is(false)]).toEqual([on, off]);
+  });
+
+  it('is not told by a Lambda that is asked too often', async () => {
+    lambda.on(GetEventSourceMappingCommand).rejects(named('TooManyRequestsException'));
+    await expect(sources.is(true)).rejects.toMatchObject({ code: 'throttled' });
   });
 
   it('that is not there is a fault of the deployment, told as it is', async () => {
