@@ -6,6 +6,7 @@ import { type Clock, CorrectedClock, WriterClock } from '../shared/domain/clock.
 import { STORE_ATTEMPT_TIMEOUT_MS } from '../shared/domain/limits.ts';
 import type { Observe } from '../shared/domain/observation.ts';
 import { readTableEnv, type TableEnv } from '../shared/env.ts';
+import { Lags } from '../shared/operations/measure-lag.ts';
 import { ReaderMemory } from '../shared/operations/reader-memory.ts';
 import { ServedSubscribers } from '../shared/operations/served-subscribers.ts';
 import { CaughtUp } from '../shared/operations/sweep-wake-ups.ts';
@@ -83,6 +84,7 @@ export function openTables(dynamodb: DynamoDBClient, env: TableEnv, tell: Observ
     subscribed: new SubscribedTopics(),
     served: new ServedSubscribers(),
     caughtUp: new CaughtUp(),
+    lags: new Lags(),
     newReservationId,
     newTopicId: () => ulid(),
     newUploadId: () => ulid(),

@@ -221,12 +221,6 @@ export const SLOW_CONCURRENCY_DEFAULT = 50;
 export const PENDING_GRACE_MS = 5_000;
 /** Positions that one run of the sweep looks at, at most, for lost wake-ups. */
 export const SWEEP_POSITIONS_MAX = 10_000;
-/** What waits for less is on its way: it is no lag to tell of. A metric is paid by the hour in which it is told. */
-export const LAG_REPORTED_AFTER_MS = 10_000;
-/** Subscriptions whose lag is told in one hour: each takes two metrics. */
-export const LAGS_REPORTED_MAX = 10;
-/** Positions of which one run of the sweep finds out how long they have waited; each is a Query for one slot. */
-export const LAG_LOOKS_MAX = 50;
 /** The longest that the wake queue keeps a message back. Source: AWS, SQS quotas, "Message delay", 15 minutes. */
 export const WAKE_DELAY_MS_MAX = 900_000;
 /** How long it is remembered that a partition grew in an hour: the sweep looks at it until the next one is over. */
