@@ -1,11 +1,10 @@
 import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { type IRole, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Architecture, RecursiveLoop, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
-import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { Architecture, Function as LambdaFunction, RecursiveLoop, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { API_FUNCTION_TIMEOUT_MS, BACKGROUND_FUNCTION_TIMEOUT_MS } from '../../shared/domain/limits.ts';
-import { BUNDLING, sourceOf } from './bundling.ts';
+import { codeOf, type FunctionSource } from './bundling.ts';
 
 /** Levels that Powertools knows, most talkative first. */
 export const LOG_LEVELS = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'CRITICAL', 'SILENT'] as const;
@@ -32,7 +31,7 @@ export interface FunctionDefaults {
 
 export interface BackboneFunctionProps extends FunctionDefaults {
   /** Name of the file in `functions/`, without its extension. It exports `handler`. */
-  readonly source: string;
+  readonly source: FunctionSource;
   readonly description: string;
   /** No caller waits for it. Default false. */
   readonly inBackground?: boolean | undefined;
@@ -50,7 +49,7 @@ export interface BackboneFunctionProps extends FunctionDefaults {
  * A function of the backbone, with the defaults that all of them share. Its role can write its own log and do nothing
  * else, until a resource grants more.
  */
-export class BackboneFunction extends NodejsFunction {
+export class BackboneFunction extends LambdaFunction {
   constructor(scope: Construct, id: string, props: BackboneFunctionProps) {
     const { source, description, inBackground = false, wakesItself = false } = props;
     const { logLevel = 'INFO', logRetention = RetentionDays.ONE_MONTH, tracing = false } = props;
@@ -63,8 +62,8 @@ export class BackboneFunction extends NodejsFunction {
       props.role ?? new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
     logGroup.grantWrite(role);
     super(scope, id, {
-      entry: sourceOf(source),
-      bundling: BUNDLING,
+      code: codeOf(source),
+      handler: 'index.handler',
       description,
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,

@@ -66,7 +66,7 @@ export class Delivery extends Construct {
     allow(dispatch, this.deadLetters, ['SendMessage']);
     this.grantWake(dispatch);
 
-    const push = { source: 'deliver', timeoutMs: DELIVER_FUNCTION_TIMEOUT_MS, wakesItself: true, ...defaults };
+    const push = { source: 'deliver' as const, timeoutMs: DELIVER_FUNCTION_TIMEOUT_MS, wakesItself: true, ...defaults };
     const deliver = new BackboneFunction(scope, 'Deliver', { ...push, description: 'Pushes records to subscribers' });
     this.deliver = deliver;
     this.role = deliver.role!;
