@@ -3,6 +3,7 @@ import type { ApiRoute } from '../../functions/api-handler.ts';
 import type { LagReport } from '../../shared/operations/measure-lag.ts';
 import { jsonAnswer } from '../../shared/wire/http-answer.ts';
 import { send } from '../support/gateway-call.ts';
+import { OPEN_PORTS } from '../support/open-ports.ts';
 
 const secret = 'a-payload-that-nobody-may-log';
 let lines: string[];
@@ -10,7 +11,8 @@ let lines: string[];
 /** Calls a function whose logs and metrics are on. */
 async function call(route: ApiRoute) {
   const { apiHandler } = await import('../../functions/api-handler.ts');
-  const produce = apiHandler(() => ({ 'POST /v1/topics/{topic}/records': route }), []);
+  const routes = () => ({ 'POST /v1/topics/{topic}/records': route });
+  const produce = apiHandler(() => OPEN_PORTS, routes, { corsOrigins: [] });
   const headers = { authorization: secret };
   return send({ produce }, 'POST', `/v1/topics/${secret}/records?key=${secret}`, { headers, body: { value: secret } });
 }
