@@ -4,8 +4,10 @@ import type { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { ITopic } from 'aws-cdk-lib/aws-sns';
 import { Construct } from 'constructs';
 import { SLOW_CONCURRENCY_DEFAULT } from '../../shared/domain/limits.ts';
+import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
 import { BackboneFunction, type FunctionDefaults, type LogLevel } from './backbone-function.ts';
+import { Dashboard } from './dashboard.ts';
 import { Delivery } from './delivery.ts';
 import { LogStorage } from './log-storage.ts';
 import { Maintenance } from './maintenance.ts';
@@ -52,6 +54,8 @@ export class EventBackbone extends Construct {
 
   /** By which records are pushed to targets: what the policy of a queue, a function or a bus lets in. */
   readonly pushRole: IRole;
+  /** Absent without an `alarmTopic`. */
+  readonly alarms?: Alarms;
 
   constructor(scope: Construct, id: string, props: EventBackboneProps = {}) {
     super(scope, id);
@@ -116,6 +120,11 @@ export class EventBackbone extends Construct {
     const functions = { produce, fetch, topics, groups, subscriptions };
     const api = new Api(this, 'Api', { functions, corsOrigins, logRetention });
     this.url = api.url;
+    const { wakeQueue, deadLetters, deliver } = delivery;
+    const { apiId } = api;
+    const watched = { storage: this.storage, wakeQueue, deadLetters, apiId, produce, deliver, dispatch, sweep };
+    if (props.alarmTopic) this.alarms = new Alarms(this, 'Alarms', { watched, topic: props.alarmTopic });
+    if (props.dashboard) new Dashboard(this, 'Dashboard', watched);
     delivery.forbidHost(Fn.select(1, Fn.split('://', this.url)));
   }
 }
