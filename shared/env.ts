@@ -24,6 +24,8 @@ export const ENV = {
   auth: 'VERTEBRA_AUTH',
   /** `stored`: whoever IAM lets in may do what it was granted, and no more. */
   grants: 'VERTEBRA_GRANTS',
+  /** Of the code that was deployed; nobody but the doctor asks. */
+  version: 'VERTEBRA_VERSION',
 } as const;
 
 /** Where the tables are. */

@@ -4,6 +4,8 @@ import { Architecture, Function as LambdaFunction, RecursiveLoop, Runtime, Traci
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { API_FUNCTION_TIMEOUT_MS, BACKGROUND_FUNCTION_TIMEOUT_MS } from '../../shared/domain/limits.ts';
+import { ENV } from '../../shared/env.ts';
+import { VERSION } from '../../shared/wire/version.ts';
 import { codeOf, type FunctionSource } from './bundling.ts';
 
 /** Levels that Powertools knows, most talkative first. */
@@ -79,6 +81,7 @@ export class BackboneFunction extends LambdaFunction {
         POWERTOOLS_LOG_LEVEL: logLevel,
         // Two stacks in one account and region keep their figures apart.
         POWERTOOLS_METRICS_NAMESPACE: Stack.of(scope).stackName,
+        [ENV.version]: VERSION,
       },
     });
     if (!tracing) return;

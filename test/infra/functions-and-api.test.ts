@@ -7,6 +7,7 @@ import {
 } from '../../shared/domain/limits.ts';
 import { allowOrigin, preflightAnswer } from '../../shared/wire/cross-origin.ts';
 import { DEFAULT_ROUTE, ROUTES } from '../../shared/wire/routes.ts';
+import { VERSION } from '../../shared/wire/version.ts';
 import { allowedActions, functionName, type Resource, resourcesOf, synthesise } from '../support/synthesise.ts';
 
 const { template } = synthesise();
@@ -62,6 +63,7 @@ describe('functions', () => {
     };
     const common = (name: string, more: object) => ({
       ...{ POWERTOOLS_SERVICE_NAME: name, POWERTOOLS_LOG_LEVEL: 'INFO', POWERTOOLS_METRICS_NAMESPACE: 'Vertebra' },
+      VERTEBRA_VERSION: VERSION,
       ...more,
     });
     expect(known).toEqual({
