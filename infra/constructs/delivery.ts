@@ -154,7 +154,7 @@ export class Delivery extends Construct {
   /** For a function that looks after subscriptions: it asks about targets, and switches on and off what wakes deliveries. */
   grantSubscribe(fn: LambdaFunction): void {
     this.grantWake(fn);
-    this.#grantSwitch(fn, ['UpdateEventSourceMapping']);
+    this.#grantSwitch(fn);
     Grant.addToPrincipal({
       grantee: fn,
       actions: ['lambda:InvokeFunction'],
@@ -166,14 +166,14 @@ export class Delivery extends Construct {
   /** For the function that sees that what wakes deliveries is on while it is needed, and off otherwise. */
   grantKeep(fn: LambdaFunction): void {
     allow(fn, this.wakeQueue, ['GetQueueAttributes']);
-    this.#grantSwitch(fn, ['GetEventSourceMapping', 'UpdateEventSourceMapping']);
+    this.#grantSwitch(fn);
   }
 
-  #grantSwitch(fn: LambdaFunction, verbs: readonly string[]): void {
+  #grantSwitch(fn: LambdaFunction): void {
     const mappings = this.#mappings.map(({ node }) => node.defaultChild as CfnEventSourceMapping);
     Grant.addToPrincipal({
       grantee: fn,
-      actions: verbs.map((verb) => `lambda:${verb}`),
+      actions: ['lambda:GetEventSourceMapping', 'lambda:UpdateEventSourceMapping'],
       resourceArns: mappings.map((mapping) => mapping.attrEventSourceMappingArn),
     });
     fn.addEnvironment(ENV.deliveryMappings, this.#mappings.map((mapping) => mapping.eventSourceMappingId).join(','));

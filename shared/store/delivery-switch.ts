@@ -23,16 +23,11 @@ export class DeliverySwitch {
     this.#pauseMs = pauseMs;
   }
 
-  /** Whether all are so; one that is being switched will be as somebody wished. @throws {Throttled} */
+  /** Whether none has to be switched: one that is made or changed just now is looked at another time. @throws {Throttled} */
   async is(on: boolean): Promise<boolean> {
-    const wrong = on ? 'Disabled' : 'Enabled';
-    const states = await Promise.all(this.#mappings.map((UUID) => this.#stateOf(UUID)));
-    return !states.includes(wrong);
-  }
-
-  async #stateOf(UUID: string): Promise<string | undefined> {
     try {
-      return (await this.#lambda.send(new GetEventSourceMappingCommand({ UUID }))).State;
+      const states = await Promise.all(this.#mappings.map((UUID) => this.#stateOf(UUID)));
+      return !states.some((state) => isSo(state, !on));
     } catch (error) {
       if ((error as Error).name !== 'TooManyRequestsException') throw error;
       throw new Throttled('Lambda does not tell about its event sources for now', 1_000, { cause: error });
@@ -47,6 +42,8 @@ export class DeliverySwitch {
   async #switch(UUID: string, Enabled: boolean): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
+        // One that is on its way there refuses to be sent there again.
+        if (isSo(await this.#stateOf(UUID), Enabled)) return;
         await this.#lambda.send(new UpdateEventSourceMappingCommand({ UUID, Enabled }));
         return;
       } catch (error) {
@@ -60,4 +57,13 @@ export class DeliverySwitch {
       }
     }
   }
+
+  async #stateOf(UUID: string): Promise<string | undefined> {
+    return (await this.#lambda.send(new GetEventSourceMappingCommand({ UUID }))).State;
+  }
+}
+
+/** Source: AWS Lambda, "GetEventSourceMapping", `State`. */
+function isSo(state: string | undefined, on: boolean): boolean {
+  return state === (on ? 'Enabled' : 'Disabled') || state === (on ? 'Enabling' : 'Disabling');
 }

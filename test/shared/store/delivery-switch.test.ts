@@ -11,20 +11,31 @@ describe('what wakes deliveries', () => {
   beforeEach(() => lambda.reset());
   const sources = new DeliverySwitch(client, ['a', 'b'], 0);
 
+  const updates = () => lambda.commandCalls(UpdateEventSourceMappingCommand).map(({ args }) => args[0].input);
+
   it('is switched as one', async () => {
+    lambda.on(GetEventSourceMappingCommand).resolves({ State: 'Disabled' });
     await sources.switch(true);
-    const inputs = lambda.commandCalls(UpdateEventSourceMappingCommand).map(({ args }) => args[0].input);
-    expect(inputs).toEqual([
+    expect(updates()).toEqual([
       { UUID: 'a', Enabled: true },
       { UUID: 'b', Enabled: true },
     ]);
   });
 
+  it('is not switched where it is so already, or on its way there', async () => {
+    lambda.on(GetEventSourceMappingCommand).resolvesOnce({ State: 'Enabled' }).resolves({ State: 'Enabling' });
+    await sources.switch(true);
+    lambda.on(GetEventSourceMappingCommand).resolvesOnce({ State: 'Disabled' }).resolves({ State: 'Disabling' });
+    await sources.switch(false);
+    expect(updates()).toEqual([]);
+  });
+
   it('is tried again while it is being switched, and not for ever', async () => {
     const busy = named('ResourceInUseException');
+    lambda.on(GetEventSourceMappingCommand).resolves({ State: 'Enabling' });
     lambda.on(UpdateEventSourceMappingCommand).rejectsOnce(busy).rejectsOnce(busy).resolves({});
     await sources.switch(false);
-    expect(lambda.calls()).toHaveLength(4);
+    expect(updates()).toHaveLength(4);
     lambda.on(UpdateEventSourceMappingCommand).rejects(busy);
     await expect(sources.switch(false)).rejects.toMatchObject({ code: 'unavailable' });
   });
@@ -50,7 +61,7 @@ describe('what wakes deliveries', () => {
   });
 
   it('that is not there is a fault of the deployment, told as it is', async () => {
-    lambda.on(UpdateEventSourceMappingCommand).rejects(named('ResourceNotFoundException'));
+    lambda.on(GetEventSourceMappingCommand).rejects(named('ResourceNotFoundException'));
     await expect(sources.switch(true)).rejects.toThrow('ResourceNotFoundException');
   });
 });
