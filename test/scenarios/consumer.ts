@@ -1,4 +1,4 @@
-import { Vertebra } from '../../client/index.ts';
+import { ApiError, Vertebra } from '../../client/index.ts';
 
 /** What the Kafka event source hands over, as far as it is looked at here. */
 interface KafkaEvent {
@@ -6,30 +6,37 @@ interface KafkaEvent {
   readonly vertebra: { readonly group: string };
 }
 
-interface Wish {
-  /** True: it cannot be handled. A number: not before then, epoch ms. */
-  readonly refuse?: boolean | number;
-}
-
 /** Where `VERTEBRA_ENDPOINT` says. */
-const producer = new Vertebra().producer({ lingerMs: 0 });
+const backbone = new Vertebra();
+const producer = backbone.producer({ lingerMs: 0 });
 
 /**
  * A subscriber of scenarios: appends what it gets to the topic `<group>-received`, as `{from, value}` with `from` such as
- * `orders-3:41`, unless the value says that it cannot be handled.
+ * `orders-3:41`. A value `{"refuse": true}` it cannot handle, and no `{"refuse": "unless-mended"}` before there is a topic
+ * `<group>-mended`.
  */
-export async function handler({ records, vertebra }: KafkaEvent): Promise<void> {
+export async function handler({ records, vertebra: { group } }: KafkaEvent): Promise<void> {
   for (const [partition, batch] of Object.entries(records)) {
     for (const { offset, value } of batch) {
+      const from = `${partition}:${offset}`;
       const decoded: unknown = value === null ? null : JSON.parse(Buffer.from(value, 'base64').toString());
-      if (isRefused(decoded)) throw new Error(`${partition}:${offset} cannot be handled`);
-      const received = { from: `${partition}:${offset}`, value: decoded };
-      await producer.send({ topic: `${vertebra.group}-received`, messages: [{ value: received }] });
+      if (await isRefused(decoded, group)) throw new Error(`${from} cannot be handled`);
+      await producer.send({ topic: `${group}-received`, messages: [{ value: { from, value: decoded } }] });
     }
   }
 }
 
-function isRefused(value: unknown): boolean {
-  const { refuse } = (typeof value === 'object' ? (value ?? {}) : {}) as Wish;
-  return typeof refuse === 'number' ? Date.now() < refuse : refuse === true;
+async function isRefused(value: unknown, group: string): Promise<boolean> {
+  const { refuse } = (typeof value === 'object' ? (value ?? {}) : {}) as { readonly refuse?: unknown };
+  return refuse === 'unless-mended' ? !(await exists(`${group}-mended`)) : refuse === true;
+}
+
+async function exists(topic: string): Promise<boolean> {
+  try {
+    await backbone.admin().describeTopic(topic);
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return false;
+    throw error;
+  }
 }

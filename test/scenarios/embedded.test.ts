@@ -27,9 +27,9 @@ beforeAll(async () => {
   target = {
     url: server.url,
     sign: async ({ headers }) => ({ ...headers }),
-    patienceMs: 20_000,
+    patienceMs: 45_000,
     consumer: async () => pathToFileURL(file).href,
-    swept: () => server.tidyUp(),
+    sweep: () => server.tidyUp(),
   };
 });
 afterAll(async () => {
@@ -39,5 +39,5 @@ afterAll(async () => {
 });
 
 describe('the backbone in one process', () => {
-  itHolds(() => target, { scenarios: SCENARIOS, offered: ['consumer', 'sweep'], timeoutMs: 30_000 });
+  itHolds(() => target, { scenarios: SCENARIOS, offered: ['consumer', 'sweep'], timeoutMs: 60_000 });
 });

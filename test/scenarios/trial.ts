@@ -127,6 +127,17 @@ export class Trial {
     return records;
   }
 
+  /** Whether something is in a list, on whichever page. */
+  async lists(path: string, member: string, is: (item: { readonly name: string }) => boolean): Promise<boolean> {
+    let query = '';
+    for (;;) {
+      const page = await this.json<Record<string, unknown>>('GET', path + query);
+      if ((page[member] as { name: string }[]).some(is)) return true;
+      if (page.nextToken === undefined) return false;
+      query = `?nextToken=${encodeURIComponent(String(page.nextToken))}`;
+    }
+  }
+
   /** Waits for something, as long as the target's patience lasts. */
   async until(what: string, holds: () => Promise<boolean>): Promise<void> {
     const giveUpAt = Date.now() + this.target.patienceMs;
