@@ -5,21 +5,27 @@ import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { describe, expect, it } from 'vitest';
-import { EventBackbone, type EventBackboneProps } from '../../infra/constructs/event-backbone.ts';
+import { EventBackbone } from '../../infra/constructs/event-backbone.ts';
 import { functionName, type Resource, resourcesOf, synthesise } from '../support/synthesise.ts';
 
 const ALARM_NAME = /^BackboneAlarms([A-Za-z]+)[0-9A-F]{8}$/;
 
-/** A stack of its own, with a topic that alarms tell. */
-function watched(props: EventBackboneProps = {}) {
+/** A stack with everything on, and a topic that alarms tell. */
+function watched() {
   const stack = new Stack(new App({ context: { 'aws:cdk:bundling-stacks': [] }, analyticsReporting: false }), 'Mine');
   const alarmTopic = new Topic(stack, 'Alarms', { enforceSSL: true });
-  const backbone = new EventBackbone(stack, 'Backbone', { alarmTopic, dashboard: true, tracing: true, ...props });
+  const backbone = new EventBackbone(stack, 'Backbone', {
+    alarmTopic,
+    dashboard: true,
+    tracing: true,
+    logRetention: RetentionDays.ONE_WEEK,
+  });
   backbone.alarms!.watchSubscription('shipping', 120_000);
   return { stack, template: Template.fromStack(stack) };
 }
 
 const { stack, template } = watched();
+const { template: usual } = synthesise();
 const alarms = new Map(
   Object.entries(resourcesOf(template, 'AWS::CloudWatch::Alarm')).map(([id, { Properties }]) => [
     ALARM_NAME.exec(id)?.[1] ?? id,
@@ -30,9 +36,8 @@ const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 
 
 describe('alarms', () => {
   it('are none unless somebody is told, and there is no dashboard unless it is asked for: both cost', () => {
-    const { template } = synthesise();
-    expect(resourcesOf(template, 'AWS::CloudWatch::Alarm')).toEqual({});
-    expect(resourcesOf(template, 'AWS::CloudWatch::Dashboard')).toEqual({});
+    expect(resourcesOf(usual, 'AWS::CloudWatch::Alarm')).toEqual({});
+    expect(resourcesOf(usual, 'AWS::CloudWatch::Dashboard')).toEqual({});
   });
 
   it('have each its entry in docs/operations.md, with what it means and what to do, and no entry is without its alarm', () => {
@@ -114,15 +119,16 @@ describe('a backbone with everything on', () => {
     const functions = Object.values(resourcesOf(template, 'AWS::Lambda::Function'));
     const untraced = functions.filter(({ Properties }) => Properties.TracingConfig === undefined).map(functionName);
     expect(untraced).toEqual(['sweep']);
-    const usual = Object.values(resourcesOf(synthesise().template, 'AWS::Lambda::Function'));
-    for (const { Properties } of usual) expect(Properties.TracingConfig).toBeUndefined();
+    for (const { Properties } of Object.values(resourcesOf(usual, 'AWS::Lambda::Function'))) {
+      expect(Properties.TracingConfig).toBeUndefined();
+    }
   });
 
   it('keeps its logs for a month, or for as long as it is told to', () => {
     const days = (of: Template) =>
       Object.values(resourcesOf(of, 'AWS::Logs::LogGroup')).map(({ Properties }) => Properties.RetentionInDays);
-    expect(new Set(days(template))).toEqual(new Set([30]));
-    expect(new Set(days(watched({ logRetention: RetentionDays.ONE_WEEK }).template))).toEqual(new Set([7]));
+    expect(new Set(days(usual))).toEqual(new Set([30]));
+    expect(new Set(days(template))).toEqual(new Set([7]));
   });
 
   it('shows on its dashboard what the functions write, and every subscription that is behind', () => {
