@@ -1,4 +1,4 @@
-import { SUBJECT_BYTES_MAX } from './limits.ts';
+import { SUBJECT_BYTES_MAX } from './access-limits.ts';
 
 /*
  * Who calls, as grants name it:

@@ -1,5 +1,5 @@
+import { ACCESS_COPY_MS } from '../domain/access-limits.ts';
 import type { Clock } from '../domain/clock.ts';
-import { ACCESS_COPY_MS } from '../domain/limits.ts';
 
 /** Copies that one container remembers at most. */
 const COPIES_MAX = 10_000;

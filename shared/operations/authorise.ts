@@ -1,8 +1,8 @@
 import type { AccessSettings, Identity, Need } from '../domain/access.ts';
 import { Forbidden, Unauthenticated } from '../domain/access-errors.ts';
+import { ACCESS_REFUSAL_COPY_MS } from '../domain/access-limits.ts';
 import type { ApiKey } from '../domain/api-key.ts';
 import type { Clock } from '../domain/clock.ts';
-import { ACCESS_REFUSAL_COPY_MS } from '../domain/limits.ts';
 import { type Principal, principalOfArn, principalOfSubject } from '../domain/principal.ts';
 import { ANYBODY, type Caller, demand, type Rights } from '../domain/rights.ts';
 import { AccessCopies, type Copy } from './access-copies.ts';

@@ -1,6 +1,6 @@
 import { DeleteItemCommand, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { API_KEY_EXPIRED_SHOWN_MS } from '../domain/access-limits.ts';
 import type { ApiKey } from '../domain/api-key.ts';
-import { API_KEY_EXPIRED_SHOWN_MS } from '../domain/limits.ts';
 import type { Rights } from '../domain/rights.ts';
 import type { Page } from '../domain/topic.ts';
 import { API_KEYS, apiKeyKey } from './access-keys.ts';
@@ -51,9 +51,12 @@ export class ApiKeys {
     await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 
-  /** By id. @throws {Throttled | Unavailable | UnknownLayout} */
-  async list(limit: number, after?: string): Promise<Page<ApiKey>> {
-    return listItems(this.#dynamodb, this.#table, { pk: API_KEYS, limit, after, read: toKey });
+  /** By id. @param limit absent: a megabyte of them @throws {Throttled | Unavailable | UnknownLayout} */
+  async list(limit?: number, after?: string): Promise<Page<ApiKey>> {
+    return listItems(this.#dynamodb, this.#table, {
+      ...{ pk: API_KEYS, after, read: toKey },
+      ...(limit !== undefined && { limit }),
+    });
   }
 
   /** @returns false when there is none @throws {WriteFailed | UnknownLayout} */

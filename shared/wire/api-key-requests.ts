@@ -1,4 +1,4 @@
-import { API_KEY_NAME_BYTES_MAX } from '../domain/limits.ts';
+import { API_KEY_NAME_BYTES_MAX } from '../domain/access-limits.ts';
 import type { Rights } from '../domain/rights.ts';
 import { type PageRequest, pageOf } from './group-admin-requests.ts';
 import { bodyFields, integer, text } from './group-fields.ts';

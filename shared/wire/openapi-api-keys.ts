@@ -1,4 +1,4 @@
-import { API_KEY_NAME_BYTES_MAX, RIGHTS_MAX } from '../domain/limits.ts';
+import { API_KEY_NAME_BYTES_MAX, RIGHTS_MAX } from '../domain/access-limits.ts';
 import { RIGHTS } from '../domain/rights.ts';
 import { answer, BODY, json, type Operation, STORE } from './openapi-operation.ts';
 import { integer, type Json, list, MS, object, ref, TEXT, words } from './openapi-schemas.ts';

@@ -1,4 +1,5 @@
-import { NAME_CHARS_MAX, RIGHTS_MAX, TARGET_URL_CHARS_MAX } from '../domain/limits.ts';
+import { RIGHTS_MAX } from '../domain/access-limits.ts';
+import { NAME_CHARS_MAX, TARGET_URL_CHARS_MAX } from '../domain/limits.ts';
 import { RIGHTS, type Rights } from '../domain/rights.ts';
 import { choice, invalid, list, object, type Read, text } from './group-fields.ts';
 
