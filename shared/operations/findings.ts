@@ -1,6 +1,6 @@
 import { FINDINGS_PER_CODE_MAX } from '../domain/doctor-limits.ts';
 import { UnknownLayout } from '../domain/errors.ts';
-import { type Finding, type FindingCode, isFinding, type Unlooked } from '../domain/finding.ts';
+import { CannotLook, type Finding, type FindingCode, isFinding, type Unlooked } from '../domain/finding.ts';
 
 /** What was found, as it is told. */
 export interface FindingsReport {
@@ -61,7 +61,7 @@ export class Findings {
       await act();
     } catch (error) {
       if (error instanceof UnknownLayout) this.add({ code: 'unknown_layout', subject, detail: error.message });
-      else this.leave(subject, error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+      else this.leave(subject, reasonOf(error));
     }
   }
 
@@ -75,4 +75,9 @@ export class Findings {
       isHealthy: this.#toDealWith === 0 && this.#unlooked.length === 0,
     };
   }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof CannotLook) return error.message;
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
