@@ -20,6 +20,10 @@ export class BackboneStack extends Stack {
 
     const [create, produce, read] = firstSteps(backbone.url, signingCurl(this.region));
     new CfnOutput(this, 'ApiUrl', { value: backbone.url, description: 'Base URL of the API' });
+    new CfnOutput(this, 'PushRoleArn', {
+      value: backbone.pushRole.roleArn,
+      description: 'Role by which records are pushed: what the policy of a target lets in',
+    });
     new CfnOutput(this, 'Step1CreateTopic', { value: create, description: 'Makes a topic' });
     new CfnOutput(this, 'Step2Produce', { value: produce, description: 'Produces a record' });
     new CfnOutput(this, 'Step3ReadBack', { value: read, description: 'Reads it back' });

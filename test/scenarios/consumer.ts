@@ -40,3 +40,13 @@ async function exists(topic: string): Promise<boolean> {
     throw error;
   }
 }
+
+/** Asks the API for its topics. @returns what it answered to a caller who may not */
+export async function stranger(): Promise<{ readonly status: number | undefined; readonly message: string }> {
+  try {
+    const topics = await backbone.admin().listTopics();
+    return { status: 200, message: topics.join() };
+  } catch (error) {
+    return { status: error instanceof ApiError ? error.status : undefined, message: String(error) };
+  }
+}
