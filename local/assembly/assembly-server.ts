@@ -8,7 +8,7 @@ import { API_HOST, HttpApi } from './api-makers.ts';
 import { callsBy } from './aws-calls.ts';
 import { readCloudAssembly } from './cloud-assembly.ts';
 import { CustomResources } from './custom-resources.ts';
-import { Deployment, type Maker } from './deployment.ts';
+import { Deployment, type Made, type Maker } from './deployment.ts';
 import { Front, type Interceptor } from './front.ts';
 import { functionMakers } from './function-makers.ts';
 import { IamAuthorizer } from './iam-authorizer.ts';
@@ -42,10 +42,12 @@ export interface AssemblyServer {
   readonly keys: KeyPair;
   /** The policies, and what came of them. */
   readonly access: Access;
-  /** Names of resources that have none here: types of the templates. */
+  /** Types of resources in the templates of which nothing is made here. */
   readonly strangers: readonly string[];
   /** Values of the stacks' outputs. */
   readonly outputs: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
+  /** All that was made of the templates, by `<stack>/<logical id>`. */
+  readonly resources: ReadonlyMap<string, Made>;
   readonly aws: EmbeddedAws;
   readonly lambda: LambdaApi;
   /** Sets the clock ahead: that of services and functions. What waits goes on waiting in real time. */
@@ -128,6 +130,7 @@ export async function openAssemblyServer(options: AssemblyServerOptions): Promis
     await deployment.make(isCustom);
     return {
       ...{ url: gateway.url, keys: KEYS, access, aws, lambda, outputs: await deployment.outputs() },
+      resources: await deployment.resources(),
       strangers: [...deployment.strangers].filter((type) => !INERT.has(type)),
       advance: (ms) => {
         ahead[0]! += ms;

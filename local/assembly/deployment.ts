@@ -47,6 +47,12 @@ export class Deployment {
     }
   }
 
+  /** All that was made, by `<stack>/<logical id>`. */
+  async resources(): Promise<ReadonlyMap<string, Made>> {
+    const made = await Promise.all([...this.#made].map(async ([key, each]) => [key, await each] as const));
+    return new Map(made.flatMap(([key, each]): [string, Made][] => (each ? [[key, each]] : [])));
+  }
+
   /** The outputs of all stacks, by stack and name. */
   async outputs(): Promise<ReadonlyMap<string, Readonly<Record<string, unknown>>>> {
     const outputs = new Map<string, Readonly<Record<string, unknown>>>();

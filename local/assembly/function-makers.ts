@@ -57,7 +57,8 @@ const MEMORY_MB_DEFAULT = 128;
 export function functionMakers(options: FunctionMakersOptions) {
   const { access, identities, lambda } = options;
   const sources: EventSource[] = [];
-  const surroundings = { ...QUIET, AWS_ENDPOINT_URL: options.aws.endpoint, ...options.variables };
+  // URLs that are signed for S3 are for others to open. Whatever else goes to AWS is led here by the environment.
+  const surroundings = { ...QUIET, AWS_ENDPOINT_URL_S3: options.aws.endpoint, ...options.variables };
   const keyIds = new Map<string, string>();
 
   const lambdaFunction: Maker = async (wanted) => {
