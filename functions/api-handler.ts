@@ -1,10 +1,11 @@
 import middy, { type MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
 import type { AccessSettings } from '../shared/domain/access.ts';
+import { Forbidden } from '../shared/domain/access-errors.ts';
 import type { Clock } from '../shared/domain/clock.ts';
 import { MethodNotAllowed, OutcomeUnknown, RouteNotFound, Unavailable } from '../shared/domain/errors.ts';
 import { API_FUNCTION_TIMEOUT_MS, GATEWAY_TIMEOUT_MS } from '../shared/domain/limits.ts';
-import type { Caller } from '../shared/domain/rights.ts';
+import { ANYBODY, type Caller } from '../shared/domain/rights.ts';
 import { readAccess, readCorsOrigins } from '../shared/env.ts';
 import type { Access } from '../shared/operations/authorise.ts';
 import { allowOrigin, isPreflight, preflightAnswer } from '../shared/wire/cross-origin.ts';
@@ -62,6 +63,7 @@ export function apiHandler<Ports extends ApiPorts>(
   { corsOrigins = readCorsOrigins(), access }: ApiSettings = {},
 ): GatewayHandler {
   let opened: { readonly ports: Ports; readonly routes: ApiRoutes; readonly settings: AccessSettings } | undefined;
+  const principals = new WeakMap<object, string>();
   const openAll = () => {
     const [settings, ports] = [access ?? readAccess(), open()];
     return { ports, routes: routesOf(ports), settings };
@@ -72,11 +74,12 @@ export function apiHandler<Ports extends ApiPorts>(
     opened ??= openAll();
     const { ports, routes, settings } = opened;
     const caller = await ports.access.authorise(settings, identityOf(event), needOf(request));
+    if (caller.principal !== ANYBODY.principal) principals.set(event, caller.principal);
     const route = Object.hasOwn(routes, request.route) ? routes[request.route]! : refuseUnrouted;
     return route(request, answerBy(request, context, ports.clock.now()), caller);
   };
   return middy<APIGatewayProxyEventV2, ApiAnswer>(handler, { timeoutEarlyInMillis: CUT_OFF_MS, timeoutEarlyResponse })
-    .use(requestRecord())
+    .use(requestRecord(principals))
     .use(gatewayResult())
     .use(crossOrigin(corsOrigins))
     .use(problemForError()) as unknown as GatewayHandler; // gatewayResult() turned the answer into the gateway's form
@@ -104,7 +107,7 @@ function timeoutEarlyResponse(): never {
 // The steps around every route. What is used first here is done last on the way out.
 type Step = MiddlewareObj<APIGatewayProxyEventV2>;
 
-function requestRecord(): Step {
+function requestRecord(principals: WeakMap<object, string>): Step {
   const startedAt = new WeakMap<object, number>();
   const record: Step['after'] = ({ event, response, error }) => {
     recordRequest({
@@ -112,6 +115,7 @@ function requestRecord(): Step {
       route: event.routeKey,
       status: response.statusCode,
       durationMs: Math.round(performance.now() - startedAt.get(event)!),
+      principal: error instanceof Forbidden ? error.principal : principals.get(event),
       ...(error && { code: codeOf(error) }),
     });
   };

@@ -96,17 +96,20 @@ export interface RequestOutcome {
   readonly route: string;
   readonly status: number;
   readonly durationMs: number;
+  /** Who called, where that is asked. */
+  readonly principal?: string | undefined;
   /** Of a refusal. */
   readonly code?: ErrorCode;
 }
 
-/** Writes the one line of a request: its metrics, and, to be searched, its id, route, status and code. */
-export function recordRequest({ requestId, route, status, durationMs, code }: RequestOutcome): void {
+/** Writes the one line of a request: its metrics, and, to be searched, its id, route, status, caller and code. */
+export function recordRequest({ requestId, route, status, durationMs, principal, code }: RequestOutcome): void {
   metrics.addMetric('Requests', MetricUnit.Count, 1);
   metrics.addMetric('Duration', MetricUnit.Milliseconds, durationMs);
   if (code !== undefined) metrics.addMetric(`Refused.${code}`, MetricUnit.Count, 1);
   if (status >= 500 || status === 207) metrics.addMetric('Failures', MetricUnit.Count, 1);
   metrics.addMetadata('requestId', requestId).addMetadata('route', route).addMetadata('status', String(status));
+  if (principal !== undefined) metrics.addMetadata('principal', principal);
   if (code !== undefined) metrics.addMetadata('code', code);
   publishObservations();
 }

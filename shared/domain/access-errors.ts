@@ -14,7 +14,7 @@ export class Forbidden extends BackboneError {
    * @param used with what; all of it together
    */
   constructor(
-    principal: string,
+    readonly principal: string,
     right: string,
     used: { readonly topic?: string; readonly group?: string; readonly target?: string },
   ) {

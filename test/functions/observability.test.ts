@@ -9,10 +9,10 @@ const secret = 'a-payload-that-nobody-may-log';
 let lines: string[];
 
 /** Calls a function whose logs and metrics are on. */
-async function call(route: ApiRoute) {
+async function call(route: ApiRoute, ports = OPEN_PORTS) {
   const { apiHandler } = await import('../../functions/api-handler.ts');
   const routes = () => ({ 'POST /v1/topics/{topic}/records': route });
-  const produce = apiHandler(() => OPEN_PORTS, routes, { corsOrigins: [] });
+  const produce = apiHandler(() => ports, routes, { corsOrigins: [] });
   const headers = { authorization: secret };
   return send({ produce }, 'POST', `/v1/topics/${secret}/records?key=${secret}`, { headers, body: { value: secret } });
 }
@@ -50,6 +50,18 @@ describe('what a function tells about a request', () => {
       requestId: expect.any(String),
     });
     expect(lines[0]).not.toContain(secret);
+  });
+
+  it('says who called, where that is asked, also of what was refused', async () => {
+    const { Forbidden } = await import('../../shared/domain/access-errors.ts');
+    const known = { authorise: async () => ({ principal: 'key:1', rights: [] }) };
+    await call(() => jsonAnswer(1), { ...OPEN_PORTS, access: known });
+    const refused = { authorise: () => Promise.reject(new Forbidden('key:2', 'produce', { topic: 'orders' })) };
+    await call(() => jsonAnswer(1), { ...OPEN_PORTS, access: refused });
+    await call(() => jsonAnswer(1));
+    expect(lines.map((line) => (JSON.parse(line) as { principal?: string }).principal)).toEqual([
+      ...['key:1', 'key:2', undefined],
+    ]);
   });
 
   it('names the code of a refusal, and counts it', async () => {
