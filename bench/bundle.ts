@@ -6,8 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { type BuildOptions, build, type Metafile } from 'esbuild';
-import { ESBUILD_OPTIONS, sourceOf } from '../infra/constructs/bundling.ts';
-import { ROUTES } from '../shared/wire/routes.ts';
+import { ESBUILD_OPTIONS, FUNCTIONS, sourceOf } from '../infra/constructs/bundling.ts';
 
 /** One Lambda package beside its floor: a bundle of the same SDK clients and commands that does nothing with them. */
 export interface BundleRow {
@@ -31,15 +30,6 @@ export interface Bundle {
   readonly zippedBytes: number;
   readonly metafile: Metafile;
 }
-
-/** Names of the functions, each a file in `functions/`. */
-export const FUNCTIONS = [
-  ...new Set<string>(ROUTES.map((route) => route.function)),
-  'dispatch',
-  'deliver',
-  'check',
-  'sweep',
-];
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..');
 const LOADS = 9;

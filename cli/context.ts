@@ -23,6 +23,8 @@ export interface Context {
   readonly terminal: Terminal;
   /** Results as JSON, for programs. */
   readonly json: boolean;
+  /** AWS profile, where one is named. */
+  readonly profile: string | undefined;
   readonly vertebra: Vertebra;
   /** Ends waits when the command is interrupted. */
   readonly signal: AbortSignal;
@@ -50,6 +52,7 @@ export function openContext(terminal: Terminal, options: GlobalOptions): Context
   return {
     terminal,
     json: options.json ?? false,
+    profile: options.profile,
     signal: terminal.interrupted,
     get vertebra() {
       vertebra ??= connect(terminal, options);

@@ -5,8 +5,10 @@ import { VERSION } from '../shared/wire/version.ts';
 import { consumeCommand } from './consume.ts';
 import { ENDPOINT_DEFAULT, type GlobalOptions, type Outcome, openContext, type Runner } from './context.ts';
 import { deadLettersCommand } from './dead-letters.ts';
+import { doctorCommand } from './doctor.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { groupsCommand } from './groups.ts';
+import { keysCommand } from './keys.ts';
 import { produceCommand } from './produce.ts';
 import { subscriptionsCommand } from './subscriptions.ts';
 import { Interruption, plain, type Terminal } from './terminal.ts';
@@ -72,7 +74,7 @@ function programOn(terminal: Terminal, runner: Runner): Command {
     .exitOverride();
   const commands = [
     ...[topicsCommand, produceCommand, consumeCommand, groupsCommand],
-    ...[subscriptionsCommand, deadLettersCommand, upCommand],
+    ...[subscriptionsCommand, deadLettersCommand, keysCommand, doctorCommand, upCommand],
   ];
   // Made from the program, so that they have its settings.
   for (const add of commands) add(program, runner);

@@ -130,3 +130,30 @@ export interface Redrive {
   /** Counts, and does nothing. */
   readonly dryRun?: boolean;
 }
+
+/** What may be done with what these name together. In a pattern `*` stands for any characters; what is absent is not meant. */
+export interface AccessRights {
+  readonly topics?: string;
+  /** Of consumer groups, and of subscriptions. */
+  readonly groups?: string;
+  /** Kind, colon, address, such as `lambda:*` or `http:https://example.com/*`. */
+  readonly targets?: string;
+  readonly allow: readonly ('produce' | 'consume' | 'subscribe' | 'admin')[];
+}
+
+export interface NewApiKey {
+  readonly name: string;
+  readonly rights: readonly AccessRights[];
+  /** Default: never. */
+  readonly expiresAt?: number | Date;
+}
+
+export interface ApiKeyDescription {
+  readonly id: string;
+  readonly name: string;
+  readonly rights: readonly AccessRights[];
+  readonly createdAt: number;
+  /** Who made it: an IAM role or user, or another key. */
+  readonly createdBy: string;
+  readonly expiresAt?: number;
+}

@@ -1,11 +1,13 @@
 import { AdminCalls } from './admin-calls.ts';
 import type {
   AdminOptions,
+  ApiKeyDescription,
   CommittedOffsets,
   DeadLetter,
   DeadLetterQuery,
   GroupDescription,
   GroupSummary,
+  NewApiKey,
   NewTopic,
   OffsetTarget,
   OffsetTime,
@@ -22,8 +24,8 @@ import type { SubscriptionDescription, SubscriptionSettings, SubscriptionSummary
 import { pathOf } from './transport.ts';
 
 /**
- * Topics, offsets, groups and subscriptions. Every call is repeated while it fails in a way that may pass, but
- * `rotateSecret` and `redriveDeadLetters`: no other does more when it is made twice. Each throws `ApiError`, `ConnectionError` or `RequestTimeout`.
+ * Topics, offsets, groups, subscriptions and API keys. Every call is repeated while it fails in a way that may pass, but
+ * `rotateSecret`, `redriveDeadLetters` and `createApiKey`: no other does more when it is made twice. Each throws `ApiError`, `ConnectionError` or `RequestTimeout`.
  */
 export class Admin {
   readonly #calls: AdminCalls;
@@ -246,6 +248,22 @@ export class Admin {
 
   async deleteSubscriptions(names: readonly string[]): Promise<void> {
     for (const name of names) await this.#calls.delete(pathOf('subscriptions', name), 'subscription_not_found');
+  }
+
+  /** Makes an API key: `key` is shown here and never again. Tried once: a second time would make another. */
+  async createApiKey({ expiresAt, ...wish }: NewApiKey): Promise<ApiKeyDescription & { readonly key: string }> {
+    const until = expiresAt === undefined ? undefined : new Date(rfc3339(expiresAt)).getTime();
+    return this.#calls.once('POST', pathOf('api-keys'), { ...wish, expiresAt: until });
+  }
+
+  /** By age. */
+  async listApiKeys(): Promise<ApiKeyDescription[]> {
+    return this.#calls.list(pathOf('api-keys'), 'apiKeys');
+  }
+
+  /** Within a minute the key is worth nothing. */
+  async revokeApiKey(id: string): Promise<void> {
+    await this.#calls.delete(pathOf('api-keys', id), 'api_key_not_found');
   }
 
   async #find(topic: string): Promise<TopicDescription | undefined> {

@@ -1,7 +1,9 @@
 /** The TypeScript SDK of Vertebra: everything that is public. */
 export { Admin } from './admin.ts';
 export type {
+  AccessRights,
   AdminOptions,
+  ApiKeyDescription,
   CommittedOffsets,
   DeadLetter,
   DeadLetterQuery,
@@ -9,6 +11,7 @@ export type {
   GroupMember,
   GroupOffset,
   GroupSummary,
+  NewApiKey,
   NewTopic,
   OffsetTarget,
   OffsetTime,

@@ -138,7 +138,8 @@ export class Intake<T> {
   #encode(tally: Tally<T>, index: number): EncodedRecord | Promise<EncodedRecord> {
     const { settings, connection } = this.#ports;
     const { topic, message } = tally.entries[index]!;
-    return encodeMessage(settings.codec, message, { topic, index, now: connection.surroundings.now() });
+    const { traceHeaders } = tally;
+    return encodeMessage(settings.codec, message, { topic, index, now: connection.surroundings.now(), traceHeaders });
   }
 
   /** A codec that never ends must not keep all others waiting. */

@@ -26,15 +26,19 @@ export interface ProducerSettings<T> {
   readonly deliveryTimeoutMs: number;
   readonly maxInFlightRequests: number;
   readonly partitioner: Partitioner | undefined;
+  readonly traceContext: ProducerOptions['traceContext'];
 }
 
 /** @throws {InvalidOptions} naming the option that is unknown or out of its range */
 export function settingsOf<T>(options: ProducerOptions<T>): ProducerSettings<T> {
-  const { codec = json() as Encoder<T>, partitioner, ...numbers } = options;
+  const { codec = json() as Encoder<T>, partitioner, traceContext, ...numbers } = options;
   if (typeof codec?.encode !== 'function')
     throw new InvalidOptions("'codec' must be a codec, such as json() or bytes()");
   if (partitioner !== undefined && typeof partitioner !== 'function') {
     throw new InvalidOptions("'partitioner' must be a function");
+  }
+  if (traceContext !== undefined && typeof traceContext !== 'function') {
+    throw new InvalidOptions("'traceContext' must be a function");
   }
   known('A producer', numbers, Object.keys(RANGES));
   const number = (name: keyof typeof RANGES): number => {
@@ -47,7 +51,7 @@ export function settingsOf<T>(options: ProducerOptions<T>): ProducerSettings<T> 
     throw new InvalidOptions("'lingerMs' must be below 'deliveryTimeoutMs'");
   }
   return {
-    ...{ codec, partitioner },
+    ...{ codec, partitioner, traceContext },
     lingerMs: number('lingerMs'),
     batchBytes: number('batchBytes'),
     batchRecords: number('batchRecords'),

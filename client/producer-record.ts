@@ -15,22 +15,32 @@ export interface EncodedRecord extends ProducedRecord {
 
 const NO_HEADERS: readonly Header[] = [];
 
+/** Where and when a message is sent, and within which trace. */
+interface Place {
+  readonly topic: string;
+  readonly index: number;
+  readonly now: number;
+  readonly traceHeaders?: readonly Header[];
+}
+
 /**
  * @param index its place in the call, for refusals
  * @param now epoch ms, for a message without a time
+ * @param traceHeaders for a message that has no `traceparent`
  * @throws {ValidationError} @throws {RecordTooLarge}
  */
 export function encodeMessage<T>(
   codec: Encoder<T>,
   message: Message<T>,
-  { topic, index, now }: { topic: string; index: number; now: number },
+  { topic, index, now, traceHeaders = NO_HEADERS }: Place,
 ): EncodedRecord | Promise<EncodedRecord> {
   const refuse = (error: unknown): never => {
     if (error instanceof VertebraError && !(error instanceof ValidationError)) throw error;
     const [reason, issues] = error instanceof ValidationError ? [error.message, error.issues] : [String(error), []];
     throw new ValidationError(`Message ${index} for '${topic}': ${reason}`, issues, { data: { index }, cause: error });
   };
-  const finish = (value: unknown): EncodedRecord => encoded(message, bytesOrNull(value), { topic, index, now });
+  const finish = (value: unknown): EncodedRecord =>
+    encoded(message, bytesOrNull(value), { topic, index, now, traceHeaders });
   try {
     if (typeof message !== 'object' || message === null) throw new ValidationError('a message must be an object');
     const { value } = message;
@@ -45,14 +55,15 @@ export function encodeMessage<T>(
 function encoded<T>(
   message: Message<T>,
   value: Uint8Array | null,
-  { topic, index, now }: { topic: string; index: number; now: number },
+  { topic, index, now, traceHeaders = NO_HEADERS }: Place,
 ): EncodedRecord {
   const upload = message.value instanceof Upload ? message.value : undefined;
   if (upload !== undefined && upload.topic !== topic) {
     throw new ValidationError(`the upload was made for '${upload.topic}'`);
   }
   const key = keyOf(message.key);
-  const headers = message.headers === undefined ? NO_HEADERS : headersOf(message.headers);
+  const own = message.headers === undefined ? NO_HEADERS : headersOf(message.headers);
+  const headers = own.some(({ name }) => name === 'traceparent') ? own : [...own, ...traceHeaders];
   let bytes = (key?.length ?? 0) + (value?.length ?? 0);
   for (const header of headers) bytes += Buffer.byteLength(header.name) + (header.value?.length ?? 0);
   if (bytes > RECORD_BYTES_MAX) throw new RecordTooLarge(bytes, RECORD_BYTES_MAX, index);

@@ -1,3 +1,4 @@
+import type { Header } from '../shared/domain/record.ts';
 import type { DeliveryResult, Effect, VertebraError } from './errors.ts';
 import type { Message } from './producer-words.ts';
 
@@ -10,7 +11,11 @@ export class Tally<T> {
   #open: number;
   #finish: (results: readonly DeliveryResult[]) => void = () => {};
 
-  constructor(readonly entries: readonly { readonly topic: string; readonly message: Message<T> }[]) {
+  /** @param traceHeaders of messages that have no trace of their own */
+  constructor(
+    readonly entries: readonly { readonly topic: string; readonly message: Message<T> }[],
+    readonly traceHeaders: readonly Header[] = [],
+  ) {
     this.results = new Array(entries.length);
     this.#open = entries.length;
     this.done = new Promise((resolve) => {

@@ -54,6 +54,12 @@ export interface ProducerOptions<T = unknown> {
   /** Requests on their way at a time, each to another partition. Default: 32. */
   readonly maxInFlightRequests?: number;
   readonly partitioner?: Partitioner;
+  /**
+   * Asked once for each call of `send`: the `traceparent`, and `tracestate`, under which its messages are sent, as W3C
+   * Trace Context has them. They become headers of messages that have no `traceparent` of their own; what is none is left
+   * out, and what it throws is logged: nothing is kept back for it.
+   */
+  readonly traceContext?: () => { readonly traceparent?: string; readonly tracestate?: string } | undefined;
 }
 
 /** A message that was not delivered when its producer closed, and why. */

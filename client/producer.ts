@@ -1,4 +1,6 @@
 import { setMaxListeners } from 'node:events';
+import type { Header } from '../shared/domain/record.ts';
+import { traceContext } from '../shared/wire/trace-context.ts';
 import type { Connection } from './connection.ts';
 import { Closed, type Delivery, NotDelivered, RecordTooLarge, ValidationError, type VertebraError } from './errors.ts';
 import { CLOSE_TIMEOUT_MS_DEFAULT } from './limits.ts';
@@ -137,7 +139,7 @@ export class Producer<T = unknown> {
 
   async #dispatch(entries: { topic: string; message: Message<T> }[], signal?: AbortSignal): Promise<Delivery[]> {
     if (this.#closing !== undefined) throw new Closed('producer');
-    const tally = new Tally<T>(entries);
+    const tally = new Tally<T>(entries, this.#traceHeaders());
     this.#open.add(tally);
     const unwatch = this.#watch.watch(tally, signal);
     let refusal: VertebraError | undefined;
@@ -169,6 +171,20 @@ export class Producer<T = unknown> {
       results.flatMap((result, i) => ('error' in result ? [{ ...entries[i]!, error: result.error }] : [])),
     );
     return { undelivered };
+  }
+
+  /** Asked before anything is waited for: then it is the caller's trace. */
+  #traceHeaders(): Header[] {
+    try {
+      const { traceparent, tracestate } = this.#settings.traceContext?.() ?? {};
+      return Object.entries(traceContext(traceparent, tracestate) ?? {}).map(([name, value]) => ({
+        name,
+        value: Buffer.from(value),
+      }));
+    } catch (error) {
+      this.#connection.logger.warn("'traceContext' failed; the messages are sent without", { error });
+      return [];
+    }
   }
 
   #hurry(): void {

@@ -1,18 +1,27 @@
 import middy, { type MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
+import type { AccessSettings } from '../shared/domain/access.ts';
+import { Forbidden } from '../shared/domain/access-errors.ts';
 import type { Clock } from '../shared/domain/clock.ts';
 import { MethodNotAllowed, OutcomeUnknown, RouteNotFound, Unavailable } from '../shared/domain/errors.ts';
 import { API_FUNCTION_TIMEOUT_MS, GATEWAY_TIMEOUT_MS } from '../shared/domain/limits.ts';
-import { readCorsOrigins } from '../shared/env.ts';
+import { ANYBODY, type Caller } from '../shared/domain/rights.ts';
+import { readAccess, readCorsOrigins } from '../shared/env.ts';
+import type { Access } from '../shared/operations/authorise.ts';
 import { allowOrigin, isPreflight, preflightAnswer } from '../shared/wire/cross-origin.ts';
 import { type ApiAnswer, toGatewayResult } from '../shared/wire/http-answer.ts';
 import { type ApiRequest, headerOf, parseApiRequest } from '../shared/wire/http-request.ts';
+import { identityOf } from '../shared/wire/identity.ts';
+import { needOf } from '../shared/wire/need.ts';
 import { codeOf, problemAnswer, STATUS } from '../shared/wire/problem.ts';
 import { methodsOf } from '../shared/wire/routes.ts';
 import { logFailure, logger, recordRequest } from './observability.ts';
 
-/** Handles one route. `answerBy` (epoch ms) is when the answer must be on its way. */
-export type ApiRoute = (request: ApiRequest, answerBy: number) => ApiAnswer | Promise<ApiAnswer>;
+/**
+ * Handles one route. `answerBy` (epoch ms) is when the answer must be on its way. `caller` has what the route needs; whoever
+ * finds names that the request does not say asks it again.
+ */
+export type ApiRoute = (request: ApiRequest, answerBy: number, caller: Caller) => ApiAnswer | Promise<ApiAnswer>;
 
 /** A function's routes by the gateway's key, such as `GET /v1/topics`. */
 export type ApiRoutes = Readonly<Record<string, ApiRoute>>;
@@ -21,6 +30,18 @@ export type GatewayHandler = (
   event: APIGatewayProxyEventV2,
   context: Context,
 ) => Promise<APIGatewayProxyStructuredResultV2>;
+
+/** What every function behind the API has. */
+export interface ApiPorts {
+  readonly clock: Clock;
+  readonly access: Pick<Access, 'authorise'>;
+}
+
+/** What the environment of a deployed function says of its callers. */
+export interface ApiSettings {
+  readonly corsOrigins?: readonly string[] | undefined;
+  readonly access?: AccessSettings | undefined;
+}
 
 /** Time before the end of the function, or of the gateway's patience, in which an answer is still built and carried. */
 const ANSWER_MARGIN_MS = 1_500;
@@ -31,26 +52,34 @@ const CUT_OFF_MS = 500;
 class TimeIsUp extends Error {}
 
 /**
- * Wraps a function's routes into its Lambda handler: request parsed, routed, answered; whatever is thrown becomes a
- * problem. The routes are opened at the first call: opening that fails is answered with 500, and tried again.
+ * Wraps a function's routes into its Lambda handler: request parsed, let in, routed, answered; whatever is thrown becomes a
+ * problem. What the routes need is opened at the first call: opening that fails is answered with 500, and tried again.
  *
- * @param clock on which routes are told when to answer
+ * @param settings what is absent is read from the environment
  */
-export function apiHandler(
-  open: () => ApiRoutes,
-  corsOrigins: readonly string[] = readCorsOrigins(),
-  clock: Clock = Date,
+export function apiHandler<Ports extends ApiPorts>(
+  open: () => Ports,
+  routesOf: (ports: Ports) => ApiRoutes,
+  { corsOrigins = readCorsOrigins(), access }: ApiSettings = {},
 ): GatewayHandler {
-  let routes: ApiRoutes | undefined;
+  let opened: { readonly ports: Ports; readonly routes: ApiRoutes; readonly settings: AccessSettings } | undefined;
+  const principals = new WeakMap<object, string>();
+  const openAll = () => {
+    const [settings, ports] = [access ?? readAccess(), open()];
+    return { ports, routes: routesOf(ports), settings };
+  };
   const handler = async (event: APIGatewayProxyEventV2, context: Context): Promise<ApiAnswer> => {
     const request = parseApiRequest(event);
     if (isPreflight(request.method, request.headers, corsOrigins)) return preflightAnswer();
-    routes ??= open();
+    opened ??= openAll();
+    const { ports, routes, settings } = opened;
+    const caller = await ports.access.authorise(settings, identityOf(event), needOf(request));
+    if (caller.principal !== ANYBODY.principal) principals.set(event, caller.principal);
     const route = Object.hasOwn(routes, request.route) ? routes[request.route]! : refuseUnrouted;
-    return route(request, answerBy(request, context, clock.now()));
+    return route(request, answerBy(request, context, ports.clock.now()), caller);
   };
   return middy<APIGatewayProxyEventV2, ApiAnswer>(handler, { timeoutEarlyInMillis: CUT_OFF_MS, timeoutEarlyResponse })
-    .use(requestRecord())
+    .use(requestRecord(principals))
     .use(gatewayResult())
     .use(crossOrigin(corsOrigins))
     .use(problemForError()) as unknown as GatewayHandler; // gatewayResult() turned the answer into the gateway's form
@@ -78,7 +107,7 @@ function timeoutEarlyResponse(): never {
 // The steps around every route. What is used first here is done last on the way out.
 type Step = MiddlewareObj<APIGatewayProxyEventV2>;
 
-function requestRecord(): Step {
+function requestRecord(principals: WeakMap<object, string>): Step {
   const startedAt = new WeakMap<object, number>();
   const record: Step['after'] = ({ event, response, error }) => {
     recordRequest({
@@ -86,6 +115,7 @@ function requestRecord(): Step {
       route: event.routeKey,
       status: response.statusCode,
       durationMs: Math.round(performance.now() - startedAt.get(event)!),
+      principal: error instanceof Forbidden ? error.principal : principals.get(event),
       ...(error && { code: codeOf(error) }),
     });
   };

@@ -2,15 +2,15 @@ import { linkUploads } from '../shared/operations/link-uploads.ts';
 import { readBatches } from '../shared/operations/read-batches.ts';
 import { openFetchAnswer } from '../shared/wire/fetch-answer.ts';
 import { parseFetchRequest } from '../shared/wire/fetch-request.ts';
-import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
+import { type ApiRoutes, type ApiSettings, apiHandler, type GatewayHandler } from './api-handler.ts';
 import { awsBackbone, type Backbone } from './backbone.ts';
 
 /** Reads one partition: JSON records, or the stored batches as they are. */
-export function fetchHandler(backbone: Backbone, corsOrigins?: readonly string[]): GatewayHandler {
-  return apiHandler(() => fetchRoutes(backbone), corsOrigins, backbone.clock);
+export function fetchHandler(backbone: Backbone, settings?: ApiSettings): GatewayHandler {
+  return apiHandler(() => backbone, fetchRoutes, settings);
 }
 
-export const handler = apiHandler(() => fetchRoutes(awsBackbone()));
+export const handler = apiHandler(awsBackbone, fetchRoutes);
 
 function fetchRoutes(backbone: Backbone): ApiRoutes {
   return {

@@ -1,6 +1,9 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
+import { isAllowed } from '../shared/domain/rights.ts';
+import { seenIn } from '../shared/domain/topic.ts';
 import { type GroupsEnv, readGroupsEnv } from '../shared/env.ts';
+import { allowedLetters, allowedRecords } from '../shared/operations/allowed-sinks.ts';
 import { commitOffsets } from '../shared/operations/commit-offsets.ts';
 import { deadLetter } from '../shared/operations/dead-letter.ts';
 import { deleteGroup } from '../shared/operations/delete-group.ts';
@@ -33,7 +36,7 @@ import {
   parsePollRequest,
 } from '../shared/wire/group-requests.ts';
 import { jsonAnswer } from '../shared/wire/http-answer.ts';
-import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
+import { type ApiRoutes, type ApiSettings, apiHandler, type GatewayHandler } from './api-handler.ts';
 import { type Backbone, type Clients, openBackbone } from './backbone.ts';
 import { observe } from './observability.ts';
 import { awsDynamoDB, CALLS } from './tables.ts';
@@ -42,11 +45,11 @@ import { awsDynamoDB, CALLS } from './tables.ts';
 export type GroupsBackbone = ReturnType<typeof openGroups>;
 
 /** The members' side of consumer groups, and the administrators'. */
-export function groupsHandler(backbone: GroupsBackbone, corsOrigins?: readonly string[]): GatewayHandler {
-  return apiHandler(() => groupRoutes(backbone), corsOrigins, backbone.clock);
+export function groupsHandler(backbone: GroupsBackbone, settings?: ApiSettings): GatewayHandler {
+  return apiHandler(() => backbone, groupRoutes, settings);
 }
 
-export const handler = apiHandler(() => groupRoutes(awsGroups()));
+export const handler = apiHandler(awsGroups, groupRoutes);
 
 /** @param backbone what appending and reading need, over the same clients */
 export function openGroups(
@@ -71,10 +74,11 @@ function awsGroups(): GroupsBackbone {
 
 function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
   return {
-    'POST /v1/groups/{group}/poll': async (request, deadline) => {
+    'POST /v1/groups/{group}/poll': async (request, deadline, caller) => {
       const poll = parsePollRequest(request);
       const answer = new PollAnswer(poll);
-      return answer.finish(await pollGroup(backbone, { ...poll, deadline }, answer));
+      const sink = allowedRecords(answer, caller, poll.group);
+      return answer.finish(await pollGroup(backbone, { ...poll, deadline }, sink));
     },
     'POST /v1/groups/{group}/heartbeat': async (request, deadline) => {
       const heartbeat = parseHeartbeatRequest(request);
@@ -92,20 +96,22 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
       const report = parseDeadLetterRequest(request);
       return jsonAnswer(await deadLetter(backbone, { ...report, deadline }, encodeKeptRecord));
     },
-    'GET /v1/groups/{group}/dead-letters': async (request) => {
+    'GET /v1/groups/{group}/dead-letters': async (request, _, caller) => {
       const listing = parseDeadLetterListing(request);
       const answer = new DeadLetterAnswer(listing);
-      return answer.finish(await listDeadLetters(backbone, listing, answer));
+      const sink = allowedLetters(answer, caller, 'consume', listing.group);
+      return answer.finish(await listDeadLetters(backbone, listing, sink));
     },
     'DELETE /v1/groups/{group}/dead-letters/{id}': async (request) => {
       await removeDeadLetter(backbone, onlyGroupOf(request), request.parameters.get('id') ?? '');
       return { status: 204 };
     },
-    'GET /v1/subscriptions/{name}/dead-letters': async (request) => {
+    'GET /v1/subscriptions/{name}/dead-letters': async (request, _, caller) => {
       const listing = parseDeadLetterListing(request);
       await refuseWithoutSubscription(backbone, listing.group);
       const answer = new DeadLetterAnswer(listing);
-      return answer.finish(await listDeadLetters(backbone, listing, answer));
+      const sink = allowedLetters(answer, caller, 'subscribe', listing.group);
+      return answer.finish(await listDeadLetters(backbone, listing, sink));
     },
     'DELETE /v1/subscriptions/{name}/dead-letters/{id}': async (request) => {
       const name = onlyGroupOf(request);
@@ -113,7 +119,10 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
       await removeDeadLetter(backbone, name, request.parameters.get('id') ?? '');
       return { status: 204 };
     },
-    'GET /v1/groups': async (request) => groupListAnswer(await listGroups(backbone, parseGroupListing(request))),
+    'GET /v1/groups': async (request, _, caller) => {
+      const page = await listGroups(backbone, parseGroupListing(request));
+      return groupListAnswer(seenIn(page, ({ name: group }) => isAllowed(caller, 'any', { group })));
+    },
     'GET /v1/groups/{group}': async (request) => groupAnswer(await describeGroup(backbone, onlyGroupOf(request))),
     'DELETE /v1/groups/{group}': async (request) => {
       await deleteGroup(backbone, onlyGroupOf(request));

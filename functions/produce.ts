@@ -20,7 +20,7 @@ import { encodeShares, shareOut, uploadsOf } from '../shared/wire/produce-batche
 import { type ProduceCall, parseProduceCall, parseRawProduceCall } from '../shared/wire/produce-call.ts';
 import { parseSettleToken, toSettleToken } from '../shared/wire/settle-token.ts';
 import { parseUploadRequest } from '../shared/wire/upload-request.ts';
-import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
+import { type ApiRoutes, type ApiSettings, apiHandler, type GatewayHandler } from './api-handler.ts';
 import { awsBackbone, type Backbone } from './backbone.ts';
 import { CALLS } from './tables.ts';
 
@@ -28,15 +28,15 @@ import { CALLS } from './tables.ts';
 type ProduceBackbone = Backbone & { readonly doorbell?: Doorbell };
 
 /** Appends: JSON or NDJSON records, spread by key, or one stored batch to one partition; announces uploads. */
-export function produceHandler(backbone: ProduceBackbone, corsOrigins?: readonly string[]): GatewayHandler {
-  return apiHandler(() => produceRoutes(backbone), corsOrigins, backbone.clock);
+export function produceHandler(backbone: ProduceBackbone, settings?: ApiSettings): GatewayHandler {
+  return apiHandler(() => backbone, produceRoutes, settings);
 }
 
-export const handler = apiHandler(() => {
+export const handler = apiHandler((): ProduceBackbone => {
   const backbone = awsBackbone();
   const wakeQueue = new WakeQueue(new SQSClient(CALLS), readWakeEnv().wakeQueueUrl);
-  return produceRoutes({ ...backbone, doorbell: new Doorbell({ ...backbone, wakeQueue }) });
-});
+  return { ...backbone, doorbell: new Doorbell({ ...backbone, wakeQueue }) };
+}, produceRoutes);
 
 /**
  * Refuses a request with every record that is at fault. Which partitions there are is not asked before some record is:

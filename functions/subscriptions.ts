@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { SQSClient } from '@aws-sdk/client-sqs';
+import { type Caller, demand, isAllowed, targetName } from '../shared/domain/rights.ts';
+import type { SubscriptionSettings } from '../shared/domain/subscription.ts';
+import { seenIn } from '../shared/domain/topic.ts';
 import { readSubscriptionsEnv } from '../shared/env.ts';
 import { putSubscription } from '../shared/operations/put-subscription.ts';
 import { type RedrivePorts, redriveDeadLetters } from '../shared/operations/redrive-dead-letters.ts';
@@ -38,7 +41,7 @@ import {
   subscriptionOf,
 } from '../shared/wire/subscription-requests.ts';
 import { SECRET_BYTES, secretText } from '../shared/wire/webhook-signature.ts';
-import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
+import { type ApiPorts, type ApiRoutes, type ApiSettings, apiHandler, type GatewayHandler } from './api-handler.ts';
 import { observe } from './observability.ts';
 import { awsDynamoDB, CALLS, openTables, type Tables } from './tables.ts';
 
@@ -46,14 +49,14 @@ import { awsDynamoDB, CALLS, openTables, type Tables } from './tables.ts';
 const LOOKS = { ...CALLS, requestHandler: { ...CALLS.requestHandler, requestTimeout: 15_000 } };
 
 /** All that whoever looks after subscriptions needs. */
-export type SubscriptionsBackbone = SubscriptionPorts & RedrivePorts;
+export type SubscriptionsBackbone = SubscriptionPorts & RedrivePorts & ApiPorts;
 
 /** Whoever looks after subscriptions. */
-export function subscriptionsHandler(ports: SubscriptionsBackbone, corsOrigins?: readonly string[]): GatewayHandler {
-  return apiHandler(() => subscriptionRoutes(ports), corsOrigins, ports.clock);
+export function subscriptionsHandler(ports: SubscriptionsBackbone, settings?: ApiSettings): GatewayHandler {
+  return apiHandler(() => ports, subscriptionRoutes, settings);
 }
 
-export const handler = apiHandler(() => subscriptionRoutes(awsSubscriptions()));
+export const handler = apiHandler(awsSubscriptions, subscriptionRoutes);
 
 /** @param of who may be pushed to, and what wakes deliveries */
 export function openSubscriptions(
@@ -81,12 +84,18 @@ function awsSubscriptions(): SubscriptionsBackbone {
 
 function subscriptionRoutes(ports: SubscriptionsBackbone): ApiRoutes {
   return {
-    'PUT /v1/subscriptions/{name}': async (request) => {
+    'PUT /v1/subscriptions/{name}': async (request, _, caller) => {
       const [name, wish] = [subscriptionOf(request), parseSubscriptionRequest(request)];
-      return putSubscriptionAnswer(await putSubscription(ports, name, wish, SUBSCRIPTION_DEFAULTS, checkSettings));
+      const check = (settings: SubscriptionSettings) => {
+        demandPush(caller, name, settings);
+        checkSettings(settings);
+      };
+      return putSubscriptionAnswer(await putSubscription(ports, name, wish, SUBSCRIPTION_DEFAULTS, check));
     },
-    'GET /v1/subscriptions': async (request) =>
-      subscriptionListAnswer(await listSubscriptions(ports, parseSubscriptionListing(request))),
+    'GET /v1/subscriptions': async (request, _, caller) => {
+      const page = await listSubscriptions(ports, parseSubscriptionListing(request));
+      return subscriptionListAnswer(seenIn(page, ({ group }) => isAllowed(caller, 'any', { group: group.name })));
+    },
     'GET /v1/subscriptions/{name}': async (request) =>
       subscriptionDetailAnswer(await describeSubscription(ports, onlySubscriptionOf(request))),
     'DELETE /v1/subscriptions/{name}': async (request) => {
@@ -109,4 +118,9 @@ function subscriptionRoutes(ports: SubscriptionsBackbone): ApiRoutes {
     'POST /v1/subscriptions/{name}/rotate-secret': async (request) =>
       jsonAnswer({ secret: await rotateSecret(ports, emptyBodyFor(request)) }),
   };
+}
+
+/** Each topic may be pushed to the target, also where one of them was there before and is not named. @throws {Forbidden} */
+function demandPush(caller: Caller, group: string, { topics, target }: SubscriptionSettings): void {
+  for (const topic of topics) demand(caller, 'subscribe', { topic, group, target: targetName(target) });
 }

@@ -1,19 +1,24 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { ulid } from 'ulid';
+import { API_KEY_SECRET_BYTES } from '../shared/domain/access-limits.ts';
 import { type Clock, CorrectedClock, WriterClock } from '../shared/domain/clock.ts';
 import { STORE_ATTEMPT_TIMEOUT_MS } from '../shared/domain/limits.ts';
 import type { Observe } from '../shared/domain/observation.ts';
 import { readTableEnv, type TableEnv } from '../shared/env.ts';
+import { Access } from '../shared/operations/authorise.ts';
+import { Lags } from '../shared/operations/measure-lag.ts';
 import { ReaderMemory } from '../shared/operations/reader-memory.ts';
 import { ServedSubscribers } from '../shared/operations/served-subscribers.ts';
 import { CaughtUp } from '../shared/operations/sweep-wake-ups.ts';
 import { TopicCache } from '../shared/operations/topic-cache.ts';
 import { SubscribedTopics } from '../shared/operations/wake-subscribers.ts';
+import { ApiKeys } from '../shared/store/api-keys.ts';
 import { Assignments } from '../shared/store/assignments.ts';
 import { Claims } from '../shared/store/claims.ts';
 import { DeadLetters } from '../shared/store/dead-letters.ts';
+import { Grants } from '../shared/store/grants.ts';
 import { GroupTopics } from '../shared/store/group-topics.ts';
 import { Groups } from '../shared/store/groups.ts';
 import { Leftovers } from '../shared/store/leftovers.ts';
@@ -58,6 +63,8 @@ export function openTables(dynamodb: DynamoDBClient, env: TableEnv, tell: Observ
   // One clock for reservations, their deadlines and signatures, which the SDK dates by what AWS answers.
   const clock = new CorrectedClock(host, () => dynamodb.config.systemClockOffset);
   const topicItems = new Topics(dynamodb, env.stateTable);
+  const apiKeys = new ApiKeys(dynamodb, env.stateTable);
+  const grants = new Grants(dynamodb, env.stateTable);
   return {
     clock,
     writerClock: new WriterClock(clock),
@@ -81,16 +88,22 @@ export function openTables(dynamodb: DynamoDBClient, env: TableEnv, tell: Observ
     subscriptions: new Subscriptions(dynamodb, env.stateTable),
     subscribers: new Subscribers(dynamodb, env.stateTable),
     pending: new PendingPositions(dynamodb, env.stateTable),
+    apiKeys,
+    grants,
+    access: new Access({ clock, apiKeys, grants }),
     readers: new ReaderMemory(),
     subscribed: new SubscribedTopics(),
     served: new ServedSubscribers(),
     caughtUp: new CaughtUp(),
+    lags: new Lags(),
     newReservationId,
     newTopicId: () => ulid(),
     newUploadId: () => ulid(),
     newGroupId: () => ulid(),
     newMemberUlid: () => ulid(),
     newRunId: () => ulid(),
+    newKeyId: () => ulid(),
+    newKeySecret: () => randomBytes(API_KEY_SECRET_BYTES).toString('base64url'),
     random: Math.random,
     sleep: async (ms: number) => {
       await sleep(ms);

@@ -11,6 +11,7 @@ import { readBatchAnswer } from '../shared/wire/batch-answer.ts';
 import { cloudEvent, cloudEventBatch } from '../shared/wire/cloud-events.ts';
 import { kafkaEvent, kafkaRecord } from '../shared/wire/kafka-event.ts';
 import { CLOUD_EVENTS_BATCH_TYPE } from '../shared/wire/media-type.ts';
+import { commonTraceContext } from '../shared/wire/trace-context.ts';
 import { webhookHeaders, webhookId } from '../shared/wire/webhook-signature.ts';
 
 /** What targets are reached by. */
@@ -38,6 +39,9 @@ export function openTarget(spec: TargetSpec, { functions, sqs, eventBridge, rule
     ...events,
     contentType: CLOUD_EVENTS_BATCH_TYPE,
     body: cloudEventBatch,
-    sign: ({ group }, body, now) => webhookHeaders(webhookId(group, body), body, secretsAt(spec.http, now), now),
+    sign: ({ group, records }, body, now) => ({
+      ...webhookHeaders(webhookId(group, body), body, secretsAt(spec.http, now), now),
+      ...commonTraceContext(records),
+    }),
   });
 }

@@ -1,3 +1,5 @@
+import { isAllowed } from '../shared/domain/rights.ts';
+import { seenIn } from '../shared/domain/topic.ts';
 import { describePartitions, findOffsets } from '../shared/operations/partitions.ts';
 import { deleteTopic, getTopic, listDeletedTopics, listTopics, putTopic } from '../shared/operations/topics.ts';
 import { type ApiAnswer, jsonAnswer } from '../shared/wire/http-answer.ts';
@@ -7,15 +9,16 @@ import { parseQuery } from '../shared/wire/query.ts';
 import { deletedTopicListAnswer, putTopicAnswer, topicJson, topicListAnswer } from '../shared/wire/topic-answers.ts';
 import { parseOffsetsAt, parseTopicListing, parseTopicSettings } from '../shared/wire/topic-requests.ts';
 import { VERSION } from '../shared/wire/version.ts';
-import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
+import { type ApiRoutes, type ApiSettings, apiHandler, type GatewayHandler } from './api-handler.ts';
+import { apiKeyRoutes } from './api-keys.ts';
 import { awsTables, type Tables } from './tables.ts';
 
-/** Topics and their partitions, the service's own pages, and everything that no route names. */
-export function topicsHandler(backbone: Tables, corsOrigins?: readonly string[]): GatewayHandler {
-  return apiHandler(() => topicRoutes(backbone), corsOrigins, backbone.clock);
+/** Topics and their partitions, API keys, the service's own pages, and everything that no route names. */
+export function topicsHandler(backbone: Tables, settings?: ApiSettings): GatewayHandler {
+  return apiHandler(() => backbone, topicRoutes, settings);
 }
 
-export const handler = apiHandler(() => topicRoutes(awsTables()));
+export const handler = apiHandler(awsTables, topicRoutes);
 
 function topicRoutes(backbone: Tables): ApiRoutes {
   return {
@@ -32,10 +35,11 @@ function topicRoutes(backbone: Tables): ApiRoutes {
       await deleteTopic(backbone, topic);
       return { status: 204 };
     },
-    'GET /v1/topics': async (request) => {
+    'GET /v1/topics': async (request, _, caller) => {
       const { deleted, ...page } = parseTopicListing(request);
-      if (deleted) return deletedTopicListAnswer(await listDeletedTopics(backbone, page));
-      return topicListAnswer(await listTopics(backbone, page));
+      const isSeen = ({ name: topic }: { readonly name: string }) => isAllowed(caller, 'any', { topic });
+      if (deleted) return deletedTopicListAnswer(seenIn(await listDeletedTopics(backbone, page), isSeen));
+      return topicListAnswer(seenIn(await listTopics(backbone, page), isSeen));
     },
     'GET /v1/topics/{topic}/partitions': async (request) => {
       const topic = onlyTopicOf(request);
@@ -45,6 +49,7 @@ function topicRoutes(backbone: Tables): ApiRoutes {
       const at = parseOffsetsAt(request);
       return jsonAnswer({ offsets: await findOffsets(backbone, topicOf(request), at) });
     },
+    ...apiKeyRoutes(backbone),
     'GET /v1/health': (request) => fixed(request, { status: 'ok', version: VERSION }),
     'GET /v1/openapi.json': (request) => fixed(request, openApiDocument()),
   };

@@ -1,16 +1,29 @@
 import { CfnOutput, Stack, type StackProps } from 'aws-cdk-lib';
+import { Topic } from 'aws-cdk-lib/aws-sns';
 import type { Construct } from 'constructs';
 import { firstSteps } from '../shared/wire/first-steps.ts';
 import { EventBackbone, type EventBackboneProps } from './constructs/event-backbone.ts';
 
+export interface BackboneStackProps extends StackProps, EventBackboneProps {
+  /** ARN of the SNS topic that alarms tell, instead of an `alarmTopic`. */
+  readonly alarmTopicArn?: string | undefined;
+}
+
 /** One backbone in a stack of its own; its outputs say where it is and what to type first. */
 export class BackboneStack extends Stack {
-  constructor(scope: Construct, id: string, props: StackProps & EventBackboneProps = {}) {
+  constructor(scope: Construct, id: string, props: BackboneStackProps = {}) {
     super(scope, id, { description: 'Vertebra: an event backbone', ...props });
-    const backbone = new EventBackbone(this, 'Backbone', props);
+    const { alarmTopicArn } = props;
+    const alarmTopic =
+      alarmTopicArn === undefined ? props.alarmTopic : Topic.fromTopicArn(this, 'AlarmTopic', alarmTopicArn);
+    const backbone = new EventBackbone(this, 'Backbone', { ...props, alarmTopic });
 
     const [create, produce, read] = firstSteps(backbone.url, signingCurl(this.region));
     new CfnOutput(this, 'ApiUrl', { value: backbone.url, description: 'Base URL of the API' });
+    new CfnOutput(this, 'PushRoleArn', {
+      value: backbone.pushRole.roleArn,
+      description: 'Role by which records are pushed: what the policy of a target lets in',
+    });
     new CfnOutput(this, 'Step1CreateTopic', { value: create, description: 'Makes a topic' });
     new CfnOutput(this, 'Step2Produce', { value: produce, description: 'Produces a record' });
     new CfnOutput(this, 'Step3ReadBack', { value: read, description: 'Reads it back' });

@@ -1,3 +1,4 @@
+import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { SLOW_CONCURRENCY_DEFAULT } from '../shared/domain/limits.ts';
 import { LOG_LEVELS, type LogLevel } from './constructs/backbone-function.ts';
 
@@ -13,6 +14,14 @@ export interface Settings {
   readonly corsOrigins: readonly string[];
   /** What the functions log. Default `INFO`. */
   readonly logLevel: LogLevel;
+  /** Days for which log lines are kept, such as 7 or 365. Default 30. */
+  readonly logRetention: RetentionDays;
+  /** Whether X-Ray records calls. Default false. */
+  readonly tracing: boolean;
+  /** ARN of the SNS topic that alarms tell. Default none: no alarms. */
+  readonly alarmTopicArn?: string;
+  /** Whether there is a dashboard. Default false. */
+  readonly dashboard: boolean;
   /** Deliveries at once to targets that take long, of the account's concurrency; 0: none is kept free. Default 50. */
   readonly slowConcurrency: number;
 }
@@ -29,6 +38,10 @@ export function readSettings(context: (name: string) => unknown): Settings {
     auth: oneOf('auth', context('auth') ?? 'iam', ['iam']),
     corsOrigins: list('corsOrigins', context('corsOrigins') ?? []),
     logLevel: oneOf('logLevel', context('logLevel') ?? 'INFO', LOG_LEVELS),
+    logRetention: days('logRetentionDays', context('logRetentionDays') ?? RetentionDays.ONE_MONTH),
+    tracing: yesOrNo('tracing', context('tracing') ?? false),
+    ...topicIn('alarmTopicArn', context('alarmTopicArn')),
+    dashboard: yesOrNo('dashboard', context('dashboard') ?? false),
     slowConcurrency: count('slowConcurrency', context('slowConcurrency') ?? SLOW_CONCURRENCY_DEFAULT),
   };
 }
@@ -54,6 +67,22 @@ function count(name: string, value: unknown): number {
   const number = typeof value === 'string' && /^\d{1,6}$/.test(value) ? Number(value) : value;
   if (!Number.isSafeInteger(number) || (number as number) < 0) throw refusal(name, 'a whole number', value);
   return number as number;
+}
+
+/** CloudWatch keeps lines for as many days as one of its own numbers says, and for no other. */
+function days(name: string, value: unknown): RetentionDays {
+  const found = Object.values(RetentionDays).find((each) => typeof each === 'number' && each === Number(value));
+  if (found === undefined || value === '')
+    throw refusal(name, 'a number of days that CloudWatch knows, such as 7, 30 or 365', value);
+  return found as RetentionDays;
+}
+
+function topicIn(name: string, value: unknown): { alarmTopicArn?: string } {
+  if (value === undefined) return {};
+  if (typeof value !== 'string' || !/^arn:aws[\w-]*:sns:[\w-]+:\d{12}:[\w-]+$/.test(value)) {
+    throw refusal(name, 'the ARN of an SNS topic', value);
+  }
+  return { alarmTopicArn: value };
 }
 
 function list(name: string, value: unknown): string[] {

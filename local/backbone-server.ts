@@ -17,6 +17,7 @@ import { Doorbell } from '../shared/operations/doorbell.ts';
 import { listTopics } from '../shared/operations/topics.ts';
 import { WakeQueue } from '../shared/store/wake-queue.ts';
 import { checkSpec } from '../shared/target/check.ts';
+import { renewAdminKey } from './admin-key.ts';
 import { openEmbeddedAws } from './aws/embedded-aws.ts';
 import { createBackboneResources } from './aws/tables.ts';
 import { contextNow, startBackground } from './background.ts';
@@ -30,6 +31,8 @@ export interface BackboneServerOptions {
   readonly port: number;
   /** Folder of the embedded AWS; absent: everything in memory. */
   readonly path?: string | undefined;
+  /** How callers are known. Default: not at all. */
+  readonly auth?: LocalAuth | undefined;
   /** Told of records as they are appended and read. */
   readonly onRecords: (topicId: string, direction: 'in' | 'out', records: number) => void;
   /** Told of every request that reached a function. */
@@ -40,8 +43,13 @@ export interface BackboneServerOptions {
   readonly aheadMs?: (() => number) | undefined;
 }
 
+/** A gateway that checks signatures or tokens there is none of here. */
+export type LocalAuth = 'none' | 'apiKey';
+
 export interface BackboneServer {
   readonly url: string;
+  /** By which everything may be done, where callers are known by API keys. */
+  readonly adminKey?: string;
   /** All topics by id. */
   describeTopics(): Promise<ReadonlyMap<string, TopicFacts>>;
   /** Removes what has expired, and does what the sweep does from minute to minute. */
@@ -51,7 +59,7 @@ export interface BackboneServer {
 }
 
 /** Names within one embedded AWS, which holds one backbone. */
-const ENVIRONMENT = {
+export const ENVIRONMENT = {
   logTable: 'log',
   stateTable: 'state',
   bucket: 'payloads',
@@ -65,7 +73,7 @@ const ENVIRONMENT = {
  * @throws `DataInUse`, or `EADDRINUSE`: then nothing is left open.
  */
 export async function openBackboneServer(options: BackboneServerOptions): Promise<BackboneServer> {
-  const { aheadMs } = options;
+  const { aheadMs, auth = 'none' } = options;
   const aws = await openEmbeddedAws({
     ...(options.path !== undefined && { path: options.path }),
     ...(aheadMs && { now: () => Date.now() + aheadMs() }),
@@ -99,13 +107,15 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
       // Everything here is woken by the same process, and waiting costs nothing.
       deliveries: { switch: async () => {} },
     };
+    const settings = { access: { auth, storedGrants: false } };
+    const adminKey = auth === 'apiKey' ? await renewAdminKey(backbone) : undefined;
     const gateway = await openGateway({
       handlers: {
-        produce: produceHandler({ ...backbone, doorbell: new Doorbell({ ...backbone, wakeQueue }) }),
-        fetch: fetchHandler(backbone),
-        topics: topicsHandler(backbone),
-        groups: groupsHandler(groups),
-        subscriptions: subscriptionsHandler(openSubscriptions(backbone, sqs, { wakeQueueUrl }, pushed)),
+        produce: produceHandler({ ...backbone, doorbell: new Doorbell({ ...backbone, wakeQueue }) }, settings),
+        fetch: fetchHandler(backbone, settings),
+        topics: topicsHandler(backbone, settings),
+        groups: groupsHandler(groups, settings),
+        subscriptions: subscriptionsHandler(openSubscriptions(backbone, sqs, { wakeQueueUrl }, pushed), settings),
       },
       port: options.port,
       observe: options.onExchange,
@@ -118,6 +128,7 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
     });
     return {
       url: gateway.url,
+      ...(adminKey !== undefined && { adminKey }),
       describeTopics: () => describeTopics(backbone),
       async tidyUp() {
         await aws.expireNow();

@@ -16,7 +16,7 @@ export interface DataFolder {
   release(): void;
 }
 
-const MARKER = 'vertebra.json';
+export const MARKER = 'vertebra.json';
 const KIND = 'vertebra-data';
 const LAYOUT = 1;
 /** What may lie in a folder that is not marked yet: a start that was killed before it came to the marker. */

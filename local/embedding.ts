@@ -1,9 +1,11 @@
-import type { BackboneServer } from './backbone-server.ts';
+import type { BackboneServer, LocalAuth } from './backbone-server.ts';
 import { describeFailure } from './function-log.ts';
 
 export interface LocalBackboneOptions {
   /** Port on 127.0.0.1. Default: any free one. */
   readonly port?: number;
+  /** `apiKey`: callers need API keys, as where the backbone is deployed so; `adminKey` is the first. Default `none`. */
+  readonly auth?: LocalAuth;
   /** Told of what went wrong inside, such as a function that threw. Default: written to standard error. */
   readonly onFailure?: (message: string, error: unknown) => void;
 }
@@ -12,6 +14,8 @@ export interface LocalBackboneOptions {
 export interface LocalBackbone {
   /** `http://127.0.0.1:<port>`: the `endpoint` of clients. */
   readonly url: string;
+  /** By which everything may be done, where callers need API keys. */
+  readonly adminKey?: string;
   /** The backbone's time, epoch ms: the host's, and what `advance` has added. */
   now(): number;
   /**
@@ -46,13 +50,15 @@ const QUIET = {
  * @throws {RangeError} when `port` is none; Node's error with code `EADDRINUSE` when it is taken
  */
 export async function startLocalBackbone(options: LocalBackboneOptions = {}): Promise<LocalBackbone> {
-  const { port = 0, onFailure = tellStandardError } = options;
+  const { port = 0, auth = 'none', onFailure = tellStandardError } = options;
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new RangeError('port must be 0 to 65535');
+  if (auth !== 'none' && auth !== 'apiKey') throw new RangeError("auth must be 'none' or 'apiKey'");
   let aheadMs = 0;
   const server = await quietly(async () => {
     const { openBackboneServer } = await import('./backbone-server.ts');
     return openBackboneServer({
       port,
+      auth,
       aheadMs: () => aheadMs,
       onRecords: () => {},
       onExchange: (exchange) => {
@@ -65,6 +71,7 @@ export async function startLocalBackbone(options: LocalBackboneOptions = {}): Pr
   const dispose = onlyOnce(server);
   return {
     url: server.url,
+    ...(server.adminKey !== undefined && { adminKey: server.adminKey }),
     now: () => Date.now() + aheadMs,
     async advance(ms) {
       if (!Number.isInteger(ms) || ms < STEP_MS_MIN) throw new RangeError(`ms must be an integer ≥ ${STEP_MS_MIN}`);

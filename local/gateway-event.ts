@@ -1,6 +1,12 @@
 import type { APIGatewayProxyEventV2 } from 'aws-lambda';
 import { DEFAULT_ROUTE, ROUTES, type Route } from '../shared/wire/routes.ts';
 
+/** A route of an HTTP API: `GET /v1/topics/{topic}`, `GET /{proxy+}` or `$default`, and the name of what serves it. */
+export interface GatewayRoute {
+  readonly key: string;
+  readonly function: string;
+}
+
 /** A request as it came off the socket. */
 export interface ReceivedRequest {
   readonly method: string;
@@ -18,10 +24,13 @@ export interface ReceivedRequest {
   readonly receivedAt: number;
 }
 
-export interface RoutedEvent {
-  readonly route: Route;
+export interface RoutedEvent<R extends GatewayRoute = Route> {
+  readonly route: R;
   readonly event: APIGatewayProxyEventV2;
 }
+
+/** Those of the backbone's API. */
+const API_ROUTES: readonly Route[] = [...ROUTES, DEFAULT_ROUTE];
 
 /** Headers between the client and the gateway, which the function never sees; cookies arrive in a list of their own. */
 const NOT_PASSED_ON = new Set(['connection', 'cookie', 'expect', 'keep-alive', 'te', 'transfer-encoding', 'upgrade']);
@@ -29,14 +38,20 @@ const NOT_PASSED_ON = new Set(['connection', 'cookie', 'expect', 'keep-alive', '
 /**
  * The event that an HTTP API with payload format 2.0 makes of a request. Source: AWS, "Lambda proxy integrations for HTTP
  * APIs"; where that page is silent, what users captured from deployed APIs.
+ * @param routes one of them is `$default`
  * @returns null when the path's escapes are malformed: the gateway refuses those itself.
  */
-export function toEvent(request: ReceivedRequest): RoutedEvent | null {
+export function toEvent(request: ReceivedRequest): RoutedEvent | null;
+export function toEvent<R extends GatewayRoute>(request: ReceivedRequest, routes: readonly R[]): RoutedEvent<R> | null;
+export function toEvent(
+  request: ReceivedRequest,
+  routes: readonly GatewayRoute[] = API_ROUTES,
+): RoutedEvent<GatewayRoute> | null {
   const question = request.target.indexOf('?');
   const rawQueryString = question < 0 ? '' : request.target.slice(question + 1);
   const path = decodePath(question < 0 ? request.target : request.target.slice(0, question));
   if (path === null) return null;
-  const { route, parameters } = findRoute(request.method, path);
+  const { route, parameters } = findRoute(request.method, path, routes);
   const headers = joinHeaders(request);
   const cookies = valuesOf(request.rawHeaders, 'cookie').flatMap((line) => line.split(/; */));
   const query = joinQuery(rawQueryString);
@@ -86,18 +101,28 @@ function decodePath(path: string): string | null {
   }
 }
 
-function findRoute(method: string, path: string): { route: Route; parameters: Record<string, string> } {
-  for (const route of ROUTES) {
-    const [wantedMethod, template] = route.key.split(' ') as [string, string];
-    const parameters = wantedMethod === method ? matchPath(template, path) : null;
-    if (parameters) return { route, parameters };
-  }
-  return { route: DEFAULT_ROUTE, parameters: {} };
+type Found = { readonly route: GatewayRoute; readonly parameters: Record<string, string> };
+
+/** Those without a greedy parameter come before those with one, and `$default` comes last. */
+function findRoute(method: string, path: string, routes: readonly GatewayRoute[]): Found {
+  const found = routes.flatMap((route): Found[] => {
+    const [wantedMethod, template] = route.key.split(' ') as [string, string | undefined];
+    if (template === undefined || (wantedMethod !== method && wantedMethod !== 'ANY')) return [];
+    const parameters = matchPath(template, path);
+    return parameters ? [{ route, parameters }] : [];
+  });
+  const byDefault = { route: routes.find(({ key }) => key === DEFAULT_ROUTE.key)!, parameters: {} };
+  return found.find(({ route }) => !route.key.endsWith('+}')) ?? found[0] ?? byDefault;
 }
 
 function matchPath(template: string, path: string): Record<string, string> | null {
   const wanted = template.split('/');
   const got = path.split('/');
+  const greedy = /^\{(.*)\+\}$/.exec(wanted.at(-1)!)?.[1];
+  if (greedy !== undefined) {
+    wanted[wanted.length - 1] = `{${greedy}}`;
+    got.splice(wanted.length - 1, got.length, got.slice(wanted.length - 1).join('/'));
+  }
   if (wanted.length !== got.length) return null;
   const parameters: Record<string, string> = {};
   for (const [i, part] of wanted.entries()) {

@@ -5,9 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { APIGatewayProxyEventV2 } from 'aws-lambda';
 import { GATEWAY_TIMEOUT_MS } from '../shared/domain/limits.ts';
-import type { ApiFunction } from '../shared/wire/routes.ts';
 import { type Answer, gatewayMessage } from './gateway-answer.ts';
-import { type RoutedEvent, toEvent } from './gateway-event.ts';
+import { type GatewayRoute, type ReceivedRequest, toEvent } from './gateway-event.ts';
 import { leadsHere } from './host-name.ts';
 import { invoke, type LambdaHandler, type Outcome } from './invocation.ts';
 import { readBody } from './request-body.ts';
@@ -17,8 +16,16 @@ export interface Exchange extends Outcome {
   readonly event: APIGatewayProxyEventV2;
 }
 
+/** Who a caller is, as an authorizer of this kind puts it into the event. */
+export type Authorizer = Readonly<Record<string, object>>;
+
 export interface GatewayOptions {
-  readonly handlers: Readonly<Record<ApiFunction, LambdaHandler>>;
+  /** By the names that routes have for them. */
+  readonly handlers: Readonly<Record<string, LambdaHandler>>;
+  /** Default: those of the API, and its default route. */
+  readonly routes?: readonly GatewayRoute[];
+  /** Lets a request in, as who calls, or refuses it. Absent: everybody is let in. */
+  readonly admit?: (request: ReceivedRequest, route: GatewayRoute) => Promise<Answer | Authorizer>;
   /** 0: any free one. */
   readonly port: number;
   /** Told of every exchange once its answer is on its way. Must not throw. */
@@ -48,7 +55,7 @@ const FAREWELL_MS = 200;
  * @throws {NodeJS.ErrnoException} `EADDRINUSE`.
  */
 export async function openGateway(options: GatewayOptions): Promise<Gateway> {
-  const { handlers, observe = () => {}, integrationTimeoutMs: timeoutMs = GATEWAY_TIMEOUT_MS } = options;
+  const { handlers, routes, admit, observe = () => {}, integrationTimeoutMs: timeoutMs = GATEWAY_TIMEOUT_MS } = options;
   const underWay = new Set<Promise<void>>();
   const cut = new AbortController();
   setMaxListeners(0, cut.signal); // one for each request under way
@@ -74,11 +81,16 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => {}); // a client that is gone hears no answer; the function's work stands
     const requestId = newRequestId();
-    const received = await readEvent(request, requestId, port);
+    const received = await readRequest(request, requestId, port);
     if (!received) return;
     if ('statusCode' in received) return send(response, received, requestId, true);
-    const { route, event } = received;
-    const outcome = await invoke(handlers[route.function], route.function, event, { timeoutMs, signal: cut.signal });
+    const routed = routes ? toEvent(received, routes) : toEvent(received);
+    if (!routed) return send(response, gatewayMessage(400, 'Bad Request'), requestId, true);
+    const { route, event } = routed;
+    const admitted = (await admit?.(received, route)) ?? {};
+    if ('statusCode' in admitted) return send(response, admitted as Answer, requestId, closing);
+    if (Object.keys(admitted).length > 0) Object.assign(event.requestContext, { authorizer: admitted });
+    const outcome = await invoke(handlers[route.function]!, route.function, event, { timeoutMs, signal: cut.signal });
     send(response, outcome.answer, requestId, closing);
     observe({ event, ...outcome });
   }
@@ -105,12 +117,12 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
 
 const newRequestId = () => `${randomBytes(11).toString('base64url')}=`;
 
-/** The event of a request, the gateway's own refusal, or null when the client went away. */
-async function readEvent(
+/** A whole request, the gateway's own refusal, or null when the client went away. */
+async function readRequest(
   request: IncomingMessage,
   requestId: string,
   port: number,
-): Promise<RoutedEvent | Answer | null> {
+): Promise<ReceivedRequest | Answer | null> {
   const receivedAt = Date.now();
   const { method = 'GET', url: target = '/', httpVersion, rawHeaders, socket } = request;
   const headerBytes = rawHeaders.reduce((sum, text, i) => sum + (i % 2 === 1 ? text.length : 0), 0);
@@ -121,8 +133,7 @@ async function readEvent(
   if (body === 'too large') return gatewayMessage(413, 'Request Entity Too Large');
   if (!leadsHere(request.headers.host)) return gatewayMessage(403, 'Forbidden');
   const sourceIp = socket.remoteAddress ?? HOST;
-  const received = { method, target, httpVersion, rawHeaders, body, sourceIp, port, requestId, receivedAt };
-  return toEvent(received) ?? gatewayMessage(400, 'Bad Request');
+  return { method, target, httpVersion, rawHeaders, body, sourceIp, port, requestId, receivedAt };
 }
 
 const WITHOUT_BODY = new Set([204, 304]);

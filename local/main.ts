@@ -1,5 +1,6 @@
 import { firstSteps } from '../shared/wire/first-steps.ts';
 import { VERSION } from '../shared/wire/version.ts';
+import type { BackboneServer } from './backbone-server.ts';
 import { openDataFolder } from './data-folder.ts';
 import { inUse } from './folder-lock.ts';
 import { describeFailure, readableLogLine } from './function-log.ts';
@@ -49,6 +50,7 @@ export async function start(options: Options, command: string): Promise<void> {
   const status = new StatusLines(terminal, () => server.describeTopics());
   const server = await openBackboneServer({
     port: options.port,
+    auth: options.auth,
     path: folder?.enginePath,
     onRecords: (topicId, direction, records) => status.count(topicId, direction, records),
     onExchange: (exchange) => {
@@ -71,7 +73,7 @@ export async function start(options: Options, command: string): Promise<void> {
     terminal.print('Stopped.');
   });
   // Last: whoever reads it may send the signal at once.
-  terminal.print(greeting(server.url, options.data));
+  terminal.print(greeting(server, options.data));
 }
 
 function refusalOf(error: unknown, { port, data }: Options, command: string): unknown {
@@ -81,10 +83,14 @@ function refusalOf(error: unknown, { port, data }: Options, command: string): un
   return name === 'DataInUse' ? inUse(data!) : error;
 }
 
-function greeting(url: string, data: string | null): string {
+function greeting({ url, adminKey }: BackboneServer, data: string | null): string {
   const where = data === null ? 'data in memory only' : `data in ${data}`;
-  const steps = firstSteps(url).map((step) => `  ${step}`);
-  return [`Vertebra ${VERSION} at ${url} (${where})`, '', ...steps, '', 'Ctrl-C stops it.'].join('\n');
+  const curl = adminKey && 'curl -H "Authorization: Bearer $VERTEBRA_API_KEY"';
+  const key = adminKey
+    ? ['', 'A key that may do everything, until the next start:', `  export VERTEBRA_API_KEY=${adminKey}`]
+    : [];
+  const steps = firstSteps(url, curl).map((step) => `  ${step}`);
+  return [`Vertebra ${VERSION} at ${url} (${where})`, ...key, '', ...steps, '', 'Ctrl-C stops it.'].join('\n');
 }
 
 /** The first signal stops, and so does the end of the shell that npm puts in between; a second signal ends at once. */

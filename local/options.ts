@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import type { LocalAuth } from './backbone-server.ts';
 import { Refusal } from './refusal.ts';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -12,6 +13,8 @@ export interface Options {
   /** Delete what the folder holds before the start. */
   readonly reset: boolean;
   readonly logLevel: LogLevel;
+  /** How callers are known. */
+  readonly auth: LocalAuth;
 }
 
 /** What the command line asks for: a start, or a text to print instead. */
@@ -29,6 +32,7 @@ Usage: npm start
   --data <folder>      where the data is kept (default ./${DATA_DEFAULT})
   --memory             keep nothing on disk
   --reset              delete the data in the folder first
+  --auth <how>         apiKey: callers need API keys, and a first one is printed (default none)
   --log-level <level>  which log lines of the functions to show: ${LOG_LEVELS.join(', ')} (default error)
   --version            print the version
   --help               print this`;
@@ -40,6 +44,7 @@ export interface WrittenOptions {
   readonly memory?: boolean | undefined;
   readonly reset?: boolean | undefined;
   readonly logLevel?: string | undefined;
+  readonly auth?: string | undefined;
 }
 
 /** @throws {Refusal} with exit code 2, naming the option that is wrong. */
@@ -58,7 +63,7 @@ export function parseOptions(args: readonly string[]): Command {
 
 /** @throws {Refusal} with exit code 2, naming the option that is wrong. */
 export function checkOptions(written: WrittenOptions): Options {
-  const { port, data, memory, reset = false, logLevel } = written;
+  const { port, data, memory, reset = false, logLevel, auth } = written;
   if (memory && data !== undefined) throw wrong('--memory and --data exclude each other');
   if (memory && reset) throw wrong('--memory and --reset exclude each other: nothing is kept in memory');
   if (data === '') throw wrong('--data needs a folder');
@@ -67,6 +72,7 @@ export function checkOptions(written: WrittenOptions): Options {
     data: memory ? null : (data ?? DATA_DEFAULT),
     reset,
     logLevel: parseLogLevel(logLevel),
+    auth: parseAuth(auth),
   };
 }
 
@@ -79,6 +85,7 @@ function parse(args: readonly string[]) {
         data: { type: 'string' },
         memory: { type: 'boolean' },
         reset: { type: 'boolean' },
+        auth: { type: 'string' },
         'log-level': { type: 'string' },
         version: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
@@ -100,6 +107,11 @@ function parseLogLevel(text: string | undefined): LogLevel {
   const level = LOG_LEVELS.find((candidate) => candidate === (text ?? 'error'));
   if (!level) throw wrong(`--log-level must be one of ${LOG_LEVELS.join(', ')}, not '${text}'`);
   return level;
+}
+
+function parseAuth(text = 'none'): LocalAuth {
+  if (text === 'none' || text === 'apiKey') return text;
+  throw wrong(`--auth must be none or apiKey, not '${text}'`);
 }
 
 const wrong = (what: string) => new Refusal(what, 2);

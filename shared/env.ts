@@ -1,3 +1,4 @@
+import { type AccessSettings, AUTH_MODES } from './domain/access.ts';
 import { INLINE_BATCH_BYTES_MAX, SPILL_ABOVE_BYTES_DEFAULT } from './domain/limits.ts';
 
 /** Names of the environment variables that wire a function to its resources. */
@@ -19,6 +20,12 @@ export const ENV = {
   role: 'VERTEBRA_PUSH_ROLE',
   /** How the names of the backbone's own functions and queues begin. */
   ownPrefix: 'VERTEBRA_OWN_PREFIX',
+  /** How callers are known: `none`, `iam`, `apiKey` or `jwt`. */
+  auth: 'VERTEBRA_AUTH',
+  /** `stored`: whoever IAM lets in may do what it was granted, and no more. */
+  grants: 'VERTEBRA_GRANTS',
+  /** Of the code that was deployed; nobody but the doctor asks. */
+  version: 'VERTEBRA_VERSION',
 } as const;
 
 /** Where the tables are. */
@@ -74,7 +81,7 @@ export interface SubscriptionsEnv extends TableEnv {
 export function readSubscriptionsEnv(variables: NodeJS.ProcessEnv = process.env): SubscriptionsEnv {
   const names = ['logTable', 'stateTable', 'wakeQueueUrl', 'checkFunction', 'deliveryMappings'] as const;
   const { deliveryMappings, ...env } = required(variables, names);
-  return { ...env, deliveryMappings: deliveryMappings.split(',') };
+  return { ...env, deliveryMappings: listOf(deliveryMappings) };
 }
 
 /** Who pushes, and what it never pushes to. */
@@ -117,11 +124,15 @@ export function readDeliverEnv(variables: NodeJS.ProcessEnv = process.env): Deli
 export interface SweepEnv extends TableEnv {
   readonly bucket: string;
   readonly wakeQueueUrl: string;
+  /** Event sources that are on while there are subscriptions, or something is left to be followed. */
+  readonly deliveryMappings: readonly string[];
 }
 
 /** @throws {Error} naming each variable that is missing */
 export function readSweepEnv(variables: NodeJS.ProcessEnv = process.env): SweepEnv {
-  return required(variables, ['logTable', 'stateTable', 'bucket', 'wakeQueueUrl']);
+  const names = ['logTable', 'stateTable', 'bucket', 'wakeQueueUrl', 'deliveryMappings'] as const;
+  const { deliveryMappings, ...env } = required(variables, names);
+  return { ...env, deliveryMappings: listOf(deliveryMappings) };
 }
 
 /** @throws {Error} naming each variable that is missing, or what is wrong with one */
@@ -143,6 +154,16 @@ function required<K extends keyof typeof ENV>(variables: NodeJS.ProcessEnv, keys
   const missing = keys.map((key) => ENV[key]).filter((name) => !variables[name]);
   if (missing.length > 0) throw new Error(`not configured: ${missing.join(', ')} must be set`);
   return Object.fromEntries(keys.map((key) => [key, variables[ENV[key]]])) as Record<K, string>;
+}
+
+/** How callers are known: not at all when nothing is said. @throws {Error} naming the variable that is wrong */
+export function readAccess(variables: NodeJS.ProcessEnv = process.env): AccessSettings {
+  const [auth = 'none', grants = ''] = [variables[ENV.auth] || undefined, variables[ENV.grants]];
+  const mode = AUTH_MODES.find((known) => known === auth);
+  if (mode === undefined) throw new Error(`${ENV.auth} must be one of ${AUTH_MODES.join(', ')}, not '${auth}'`);
+  if (grants !== '' && grants !== 'stored')
+    throw new Error(`${ENV.grants} must be 'stored' or nothing, not '${grants}'`);
+  return { auth: mode, storedGrants: grants === 'stored' };
 }
 
 /** The origins whose pages may call the API, from a comma-separated list; none when the variable is not set. */

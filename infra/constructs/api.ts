@@ -22,6 +22,8 @@ export interface ApiProps {
   readonly functions: Readonly<Record<ApiFunction, IFunction>>;
   /** Origins whose pages may call the API, such as `https://example.com`. Default none: no CORS. */
   readonly corsOrigins?: readonly string[] | undefined;
+  /** How long access log lines are kept. Default `ONE_MONTH`. */
+  readonly logRetention?: RetentionDays | undefined;
 }
 
 /**
@@ -33,8 +35,14 @@ export interface ApiProps {
 export class Api extends Construct {
   /** Base URL, without a slash at its end. */
   readonly url: string;
+  /** By which CloudWatch names it. */
+  readonly apiId: string;
 
-  constructor(scope: Construct, id: string, { functions, corsOrigins = [] }: ApiProps) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { functions, corsOrigins = [], logRetention = RetentionDays.ONE_MONTH }: ApiProps,
+  ) {
     super(scope, id);
     const api = new HttpApi(this, 'Http', {
       apiName: Stack.of(this).stackName,
@@ -43,6 +51,7 @@ export class Api extends Construct {
       ...(corsOrigins.length > 0 && { corsPreflight: cors(corsOrigins) }),
     });
     this.url = api.apiEndpoint;
+    this.apiId = api.apiId;
 
     const integrations = {
       produce: integration('Produce', functions.produce),
@@ -66,7 +75,7 @@ export class Api extends Construct {
       accessLogSettings: {
         destination: new LogGroupLogDestination(
           new LogGroup(this, 'AccessLogs', {
-            retention: RetentionDays.ONE_MONTH,
+            retention: logRetention,
             removalPolicy: RemovalPolicy.DESTROY,
           }),
         ),

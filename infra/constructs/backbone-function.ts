@@ -1,11 +1,12 @@
-import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { type IRole, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Architecture, RecursiveLoop, Runtime } from 'aws-cdk-lib/aws-lambda';
-import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { Architecture, Function as LambdaFunction, RecursiveLoop, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { API_FUNCTION_TIMEOUT_MS, BACKGROUND_FUNCTION_TIMEOUT_MS } from '../../shared/domain/limits.ts';
-import { BUNDLING, sourceOf } from './bundling.ts';
+import { ENV } from '../../shared/env.ts';
+import { VERSION } from '../../shared/wire/version.ts';
+import { codeOf, type FunctionSource } from './bundling.ts';
 
 /** Levels that Powertools knows, most talkative first. */
 export const LOG_LEVELS = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'CRITICAL', 'SILENT'] as const;
@@ -20,9 +21,19 @@ const MEMORY_MB = 1024;
 /** In the background there is little to compute and nobody waits; the rest of the time is paid while the store works. */
 const BACKGROUND_MEMORY_MB = 256;
 
-export interface BackboneFunctionProps {
+/** What all functions of a backbone have in common. */
+export interface FunctionDefaults {
+  /** Default `INFO`. */
+  readonly logLevel?: LogLevel | undefined;
+  /** How long log lines are kept. Default `ONE_MONTH`. */
+  readonly logRetention?: RetentionDays | undefined;
+  /** Whether X-Ray records calls. Default false: it costs by the trace. */
+  readonly tracing?: boolean | undefined;
+}
+
+export interface BackboneFunctionProps extends FunctionDefaults {
   /** Name of the file in `functions/`, without its extension. It exports `handler`. */
-  readonly source: string;
+  readonly source: FunctionSource;
   readonly description: string;
   /** No caller waits for it. Default false. */
   readonly inBackground?: boolean | undefined;
@@ -34,34 +45,34 @@ export interface BackboneFunctionProps {
   readonly reservedConcurrency?: number | undefined;
   /** It may wake itself over and over: Lambda would take that for a mistake. Default false. */
   readonly wakesItself?: boolean | undefined;
-  /** Default `INFO`. */
-  readonly logLevel?: LogLevel | undefined;
 }
 
 /**
  * A function of the backbone, with the defaults that all of them share. Its role can write its own log and do nothing
  * else, until a resource grants more.
  */
-export class BackboneFunction extends NodejsFunction {
+export class BackboneFunction extends LambdaFunction {
   constructor(scope: Construct, id: string, props: BackboneFunctionProps) {
-    const { source, description, inBackground = false, wakesItself = false, logLevel = 'INFO' } = props;
+    const { source, description, inBackground = false, wakesItself = false } = props;
+    const { logLevel = 'INFO', logRetention = RetentionDays.ONE_MONTH, tracing = false } = props;
     const { timeoutMs = inBackground ? BACKGROUND_FUNCTION_TIMEOUT_MS : API_FUNCTION_TIMEOUT_MS } = props;
     const logGroup = new LogGroup(scope, `${id}Logs`, {
-      retention: RetentionDays.ONE_MONTH,
+      retention: logRetention,
       removalPolicy: RemovalPolicy.DESTROY, // nothing in it but diagnostics
     });
     const role =
       props.role ?? new Role(scope, `${id}Role`, { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
     logGroup.grantWrite(role);
     super(scope, id, {
-      entry: sourceOf(source),
-      bundling: BUNDLING,
+      code: codeOf(source),
+      handler: 'index.handler',
       description,
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,
       memorySize: inBackground ? BACKGROUND_MEMORY_MB : MEMORY_MB,
       timeout: Duration.millis(timeoutMs),
       ...(props.reservedConcurrency !== undefined && { reservedConcurrentExecutions: props.reservedConcurrency }),
+      ...(tracing && { tracing: Tracing.ACTIVE }),
       ...(wakesItself && { recursiveLoop: RecursiveLoop.ALLOW }),
       logGroup,
       role,
@@ -70,7 +81,14 @@ export class BackboneFunction extends NodejsFunction {
         POWERTOOLS_LOG_LEVEL: logLevel,
         // Two stacks in one account and region keep their figures apart.
         POWERTOOLS_METRICS_NAMESPACE: Stack.of(scope).stackName,
+        [ENV.version]: VERSION,
       },
+    });
+    if (!tracing) return;
+    Validations.of(role).acknowledge({
+      id: 'AwsSolutions-IAM5[Resource::*]',
+      reason:
+        'X-Ray knows no resources to name: whoever sends segments is allowed so for all. Source: AWS, "Actions defined by AWS X-Ray".',
     });
   }
 }

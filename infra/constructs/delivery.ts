@@ -2,11 +2,13 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import { Grant, type IGrantable, type IRole, Policy, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import {
   type CfnEventSourceMapping,
+  type CfnFunction,
   EventSourceMapping,
   FilterCriteria,
   FilterRule,
   type IFunction,
   type Function as LambdaFunction,
+  RecursiveLoop,
   StartingPosition,
 } from 'aws-cdk-lib/aws-lambda';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
@@ -18,14 +20,14 @@ import {
   WAKE_TRIES_MAX,
 } from '../../shared/domain/limits.ts';
 import { ENV } from '../../shared/env.ts';
-import { BackboneFunction, type LogLevel } from './backbone-function.ts';
+import { BackboneFunction, type FunctionDefaults } from './backbone-function.ts';
 import type { LogStorage } from './log-storage.ts';
 
 export interface DeliveryProps {
   readonly storage: LogStorage;
   /** Follows the log's stream. */
   readonly dispatch: LambdaFunction;
-  readonly logLevel?: LogLevel | undefined;
+  readonly defaults: FunctionDefaults;
   /** Deliveries at once of positions that are slow, failed, or met nobody; 0: no such share is kept free. */
   readonly slowConcurrency: number;
 }
@@ -45,11 +47,13 @@ export class Delivery extends Construct {
   readonly deadLetters: Queue;
   /** By which records are pushed: what a target's own policy lets in. */
   readonly role: IRole;
+  readonly deliver: LambdaFunction;
   readonly #pushing: readonly LambdaFunction[];
   readonly #check: LambdaFunction;
-  readonly #inserts: EventSourceMapping;
+  /** What wakes deliveries. It is off until the first subscription: polls of a queue are paid for even where it is empty. */
+  readonly #mappings: readonly EventSourceMapping[];
 
-  constructor(scope: Construct, id: string, { storage, dispatch, logLevel, slowConcurrency }: DeliveryProps) {
+  constructor(scope: Construct, id: string, { storage, dispatch, defaults, slowConcurrency }: DeliveryProps) {
     super(scope, id);
     this.deadLetters = new Queue(this, 'DeadLetters', { enforceSSL: true, retentionPeriod: Duration.days(14) });
     this.wakeQueue = new Queue(this, 'Wake', {
@@ -62,8 +66,9 @@ export class Delivery extends Construct {
     allow(dispatch, this.deadLetters, ['SendMessage']);
     this.grantWake(dispatch);
 
-    const push = { source: 'deliver', timeoutMs: DELIVER_FUNCTION_TIMEOUT_MS, wakesItself: true, logLevel };
+    const push = { source: 'deliver' as const, timeoutMs: DELIVER_FUNCTION_TIMEOUT_MS, wakesItself: true, ...defaults };
     const deliver = new BackboneFunction(scope, 'Deliver', { ...push, description: 'Pushes records to subscribers' });
+    this.deliver = deliver;
     this.role = deliver.role!;
     const aside = new BackboneFunction(scope, 'DeliverAside', {
       ...push,
@@ -77,7 +82,7 @@ export class Delivery extends Construct {
       source: 'check',
       description: 'Looks at what is to be pushed to',
       role: this.role,
-      logLevel,
+      ...defaults,
     });
     this.#check.addEnvironment(ENV.role, this.role.roleArn);
     this.#check.addEnvironment(ENV.ownPrefix, namesWithin(scope));
@@ -114,22 +119,23 @@ export class Delivery extends Construct {
       maxRecordAge: STREAM_AGE_MAX,
       onFailure: { bind: () => ({ destination: this.deadLetters.queueArn }) },
     });
-    this.#inserts = new EventSourceMapping(this, 'Inserts', {
+    const inserts = new EventSourceMapping(this, 'Inserts', {
       ...stream,
       startingPosition: StartingPosition.LATEST,
       filters: [FilterCriteria.filter({ eventName: FilterRule.isEqual('INSERT') })],
       maxRecordAge: INSERT_AGE_MAX,
-      // Without subscriptions every append would be told to nobody: the first one switches it on.
       enabled: false,
     });
-    new EventSourceMapping(this, 'WakeUps', {
+    const wakeUps = new EventSourceMapping(this, 'WakeUps', {
       target: deliver,
       eventSourceArn: this.wakeQueue.queueArn,
       // A wake-up may take as long as the function: one that comes with it would wait for it.
       batchSize: 1,
       reportBatchItemFailures: true,
       maxConcurrency: DELIVER_CONCURRENCY_MAX,
+      enabled: false,
     });
+    this.#mappings = [inserts, wakeUps];
   }
 
   /** For a function that tells of records which could not be handled. */
@@ -138,28 +144,39 @@ export class Delivery extends Construct {
     fn.addEnvironment(ENV.deadLetterQueueUrl, this.deadLetters.queueUrl);
   }
 
-  /** For a function that wakes deliveries. */
+  /** For a function that wakes deliveries: some of what they push comes back to it, which Lambda would take for a mistake. */
   grantWake(fn: LambdaFunction): void {
     allow(fn, this.wakeQueue, ['SendMessage']);
     fn.addEnvironment(ENV.wakeQueueUrl, this.wakeQueue.queueUrl);
+    (fn.node.defaultChild as CfnFunction).recursiveLoop = RecursiveLoop.ALLOW;
   }
 
-  /** For the function that looks after subscriptions: it asks about targets, and switches on and off what wakes deliveries. */
+  /** For a function that looks after subscriptions: it asks about targets, and switches on and off what wakes deliveries. */
   grantSubscribe(fn: LambdaFunction): void {
     this.grantWake(fn);
-    const mapping = this.#inserts.node.defaultChild as CfnEventSourceMapping;
-    Grant.addToPrincipal({
-      grantee: fn,
-      actions: ['lambda:UpdateEventSourceMapping'],
-      resourceArns: [mapping.attrEventSourceMappingArn],
-    });
+    this.#grantSwitch(fn);
     Grant.addToPrincipal({
       grantee: fn,
       actions: ['lambda:InvokeFunction'],
       resourceArns: [this.#check.functionArn],
     });
     fn.addEnvironment(ENV.checkFunction, this.#check.functionName);
-    fn.addEnvironment(ENV.deliveryMappings, this.#inserts.eventSourceMappingId);
+  }
+
+  /** For the function that sees that what wakes deliveries is on while it is needed, and off otherwise. */
+  grantKeep(fn: LambdaFunction): void {
+    allow(fn, this.wakeQueue, ['GetQueueAttributes']);
+    this.#grantSwitch(fn);
+  }
+
+  #grantSwitch(fn: LambdaFunction): void {
+    const mappings = this.#mappings.map(({ node }) => node.defaultChild as CfnEventSourceMapping);
+    Grant.addToPrincipal({
+      grantee: fn,
+      actions: ['lambda:GetEventSourceMapping', 'lambda:UpdateEventSourceMapping'],
+      resourceArns: mappings.map((mapping) => mapping.attrEventSourceMappingArn),
+    });
+    fn.addEnvironment(ENV.deliveryMappings, this.#mappings.map((mapping) => mapping.eventSourceMappingId).join(','));
   }
 
   /** Names under which the backbone itself is reached: nothing is pushed there. */

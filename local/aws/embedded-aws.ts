@@ -12,7 +12,7 @@ import { listen } from './loopback.ts';
 import { openBodies } from './s3/bodies.ts';
 import { ObjectStore } from './s3/object-store.ts';
 import { S3 } from './s3/s3.ts';
-import type { AwsRequest, AwsResponse } from './service.ts';
+import type { AwsRequest, AwsResponse, Service } from './service.ts';
 import { Queues } from './sqs/queues.ts';
 import { Sqs } from './sqs/sqs.ts';
 import { type Level, openLevel } from './storage/level.ts';
@@ -34,6 +34,10 @@ export interface EmbeddedAwsOptions {
   readonly now?: () => number;
   /** Time between two sweeps for expired items, ms; 0: none. Default: a minute. */
   readonly expireEveryMs?: number;
+  /** Stands before the services: may refuse a request, or answer it in their place. */
+  readonly front?: (request: AwsRequest, next: Service) => Promise<AwsResponse>;
+  /** Secret key of who has this access key, beside the engine's own. */
+  readonly secretOf?: (accessKeyId: string) => string | undefined;
 }
 
 export interface EmbeddedAws {
@@ -78,12 +82,13 @@ export async function openEmbeddedAws(options: EmbeddedAwsOptions = {}): Promise
 }
 
 async function start(level: Level, options: EmbeddedAwsOptions): Promise<EmbeddedAws> {
-  const { path, port = 0, now = Date.now, expireEveryMs = EXPIRE_EVERY_MS } = options;
+  const { path, port = 0, now = Date.now, expireEveryMs = EXPIRE_EVERY_MS, front, secretOf } = options;
   const dynamodb = new DynamoDb(new Database(level), now);
   await dynamodb.open();
   const objects = new ObjectStore(new Records(level), await openBodies(path && join(path, 'objects')), now);
   await objects.open();
-  const s3 = new S3(objects, CREDENTIALS, now);
+  const { accessKeyId: ownKeyId, secretAccessKey: ownSecret } = CREDENTIALS;
+  const s3 = new S3(objects, (keyId) => (keyId === ownKeyId ? ownSecret : secretOf?.(keyId)), now);
   const queues = new Queues(new Records(level), now);
   await queues.open();
   const sqs = new Sqs(queues, () => server.url);
@@ -106,7 +111,7 @@ async function start(level: Level, options: EmbeddedAwsOptions): Promise<Embedde
   const running = new Set<Promise<unknown>>();
   const serve = async (request: AwsRequest): Promise<AwsResponse> => {
     if (closing) throw new EmbeddedAwsClosed();
-    const answer = route(request);
+    const answer = front ? front(request, route) : route(request);
     running.add(answer);
     return answer.finally(() => running.delete(answer));
   };

@@ -241,6 +241,11 @@ export const OLD_SECRET_LIFE_MS = 24 * 3_600_000;
 export const SWEEP_RUN_MS = 40_000;
 /** A run that dies holds up the next one for no longer than this. */
 export const SWEEP_LEASE_MS = 20_000;
+/**
+ * Minutes between two looks of the sweep at what wakes deliveries: so long they may be off by mistake, or on for nothing.
+ * Each look is a request to the wake queue, one to the State table and two to Lambda.
+ */
+export const KEEP_DELIVERIES_MINUTES = 5;
 /** Items that one run of the sweep deletes at most. */
 export const SWEEP_ITEMS_MAX = 100_000;
 /** Items that it deletes of one topic before it turns to the next: all that it works on come up in every run. */

@@ -81,3 +81,8 @@ export interface Page<T> {
   /** The last item's own sort value, to be handed back; absent on the last page. */
   readonly next?: string;
 }
+
+/** A page without what somebody may not see: it may be short, or empty, and yet not be the last. */
+export function seenIn<T>(page: Page<T>, isSeen: (item: T) => boolean): Page<T> {
+  return { ...page, items: page.items.filter(isSeen) };
+}

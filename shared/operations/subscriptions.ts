@@ -6,6 +6,7 @@ import { SubscriptionNotFound } from '../domain/subscription-errors.ts';
 import { withSecret } from '../domain/target-spec.ts';
 import type { Page } from '../domain/topic.ts';
 import { describeGroup, type GroupOffset } from './describe-groups.ts';
+import { rest } from './keep-deliveries.ts';
 import { storeFailed } from './store-failed.ts';
 import type { SubscriptionPorts } from './subscription-ports.ts';
 import { unsubscribeTopic } from './unsubscribe-topic.ts';
@@ -133,19 +134,13 @@ export async function deleteSubscription(ports: SubscriptionPorts, name: string)
           (partition) => ports.positions.remove({ group, topicId, partition }),
         ),
       );
-      return await restWithoutSubscriptions(ports);
+      if ((await ports.subscriptions.list(1)).items.length === 0) await rest(ports);
+      return;
     }
   } catch (error) {
     storeFailed(error);
   }
   throw new Unavailable(`Subscription '${name}' is being changed by others all the time`);
-}
-
-/** Whoever subscribes meanwhile is seen by the second look, or switches on after this switched off. */
-async function restWithoutSubscriptions({ subscriptions, deliveries }: SubscriptionPorts): Promise<void> {
-  if ((await subscriptions.list(1)).items.length > 0) return;
-  await deliveries.switch(false);
-  if ((await subscriptions.list(1)).items.length > 0) await deliveries.switch(true);
 }
 
 /** @param to undefined: it is as it should be already @throws {SubscriptionNotFound | Throttled | Unavailable} */

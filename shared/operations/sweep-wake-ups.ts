@@ -1,6 +1,7 @@
 import type { Clock } from '../domain/clock.ts';
 import type { Redrive } from '../domain/dead-letter.ts';
 import type { GroupId } from '../domain/group.ts';
+import type { LagHead } from '../domain/lag.ts';
 import { LIST_LIMIT_MAX, PENDING_GRACE_MS, REDRIVE_GRACE_MS, SWEEP_POSITIONS_MAX } from '../domain/limits.ts';
 import { settleAll } from '../domain/parallel.ts';
 import type { Position, PositionId } from '../domain/position.ts';
@@ -8,6 +9,7 @@ import type { Subscription } from '../domain/subscription.ts';
 import type { Page, PartitionId } from '../domain/topic.ts';
 import type { Pending, Subscriber, WakeUp } from '../domain/wake-up.ts';
 import { hourOf } from './doorbell.ts';
+import type { Lags } from './measure-lag.ts';
 
 export interface WakeSweepPorts {
   readonly touched: {
@@ -24,9 +26,11 @@ export interface WakeSweepPorts {
   readonly subscribers: { of(topicId: string): Promise<readonly Subscriber[]> };
   readonly subscriptions: { read(name: string): Promise<Subscription | undefined> };
   readonly positions: { read(p: PositionId, strong?: boolean): Promise<Position | undefined> };
-  readonly heads: { read(p: PartitionId, strong?: boolean): Promise<{ readonly next: number } | undefined> };
+  readonly heads: { read(p: PartitionId, strong?: boolean): Promise<LagHead | undefined> };
   readonly wakeQueue: { wake(wakeUps: readonly WakeUp[]): Promise<void> };
   readonly caughtUp: CaughtUp;
+  /** Told who is behind. */
+  readonly lags: Pick<Lags, 'note'>;
   readonly clock: Clock;
 }
 
@@ -88,9 +92,12 @@ class WakeSweep {
       async (mark) => {
         if (mark.isRedrive) return this.#redrive(mark);
         this.#pending.add(nameOf(mark, mark.to));
-        if (mark.dueAt + PENDING_GRACE_MS > clock.now()) return;
-        const next = (await this.#ports.heads.read(mark))?.next ?? 0;
-        const standing = await this.#standingOf(mark, mark.to, next);
+        // Until it is due it is looked at for its lag alone.
+        const isDue = mark.dueAt + PENDING_GRACE_MS <= clock.now();
+        const head = await this.#ports.heads.read(mark, isDue);
+        const next = head?.next ?? 0;
+        const standing = await this.#standingOf(mark, mark.to, next, head);
+        if (!isDue) return;
         if (standing === 'resting') await pending.remove(mark);
         else if (standing === 'behind') await this.#wake(mark, mark.to, next);
       },
@@ -103,11 +110,12 @@ class WakeSweep {
     await this.#each(
       (after) => touched.list(hour, LIST_LIMIT_MAX, after),
       async (partition) => {
-        const next = (await heads.read(partition, false))?.next ?? 0;
+        const head = await heads.read(partition, false);
+        const next = head?.next ?? 0;
         if (caughtUp.has(partition, next)) return;
         const standings: Standing[] = [];
         for (const to of await subscribers.of(partition.topicId)) {
-          const standing = await this.#standingOf(partition, to, next);
+          const standing = await this.#standingOf(partition, to, next, head);
           standings.push(standing);
           if (standing === 'behind') await this.#wake(partition, to, next);
           if (standing !== 'resting' && isOld && !this.#pending.has(nameOf(partition, to)))
@@ -144,13 +152,23 @@ class WakeSweep {
     await wakeQueue.wake([{ to, topicId, partition, isRedrive: true, hop: 0 }]);
   }
 
-  async #standingOf({ topicId, partition }: PartitionId, to: Subscriber, next: number): Promise<Standing> {
+  /** @param head absent: how far it is behind is not to be told */
+  async #standingOf(
+    { topicId, partition }: PartitionId,
+    to: Subscriber,
+    next: number,
+    head?: LagHead,
+  ): Promise<Standing> {
     this.#looks += 1;
     if (!(await this.#isServed(to))) return 'resting';
     const position = await this.#ports.positions.read({ group: to.group, topicId, partition }, true);
     // One that was added since is made by its first delivery.
-    if (position === undefined) return partition >= to.known && next > 0 ? 'behind' : 'resting';
-    if (position.committed >= next) return 'resting';
+    if (position === undefined && partition < to.known) return 'resting';
+    const committed = position?.committed ?? 0;
+    if (committed >= next) return 'resting';
+    const { topic, group } = to;
+    if (head) this.#ports.lags.note({ subscription: group.name, topic, topicId, partition, committed, head });
+    if (position === undefined) return 'behind';
     const now = this.#ports.clock.now();
     const isOwned = position.owner !== undefined && (position.until ?? 0) >= now;
     return isOwned || (position.push?.failure?.retryAt ?? 0) > now ? 'busy' : 'behind';

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
-import { GetItemCommand, PutItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
+import { GetItemCommand, PutItemCommand, ScanCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import type { Claim } from '../domain/claim.ts';
+import type { Page } from '../domain/topic.ts';
 import { decodeClaim, encodeClaim } from './claim-layout.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
 import { claimKey, KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
+import { CLAIMS, parseClaimKey } from './listed-keys.ts';
 import { type Item, itemKey } from './state-items.ts';
 
 /** What `Idempotency-Key`s stand for, in the State table: one item per topic id and key. */
@@ -57,6 +59,27 @@ export class Claims {
   }
 
   /**
+   * Goes through a megabyte of the whole table for claims, dead ones too: 128 read units.
+   *
+   * @returns `looked`: items that were gone through; `next`: where to go on
+   * @throws {Throttled | Unavailable | UnknownLayout}
+   */
+  async scan(after?: string): Promise<Page<StoredClaim> & { readonly looked: number }> {
+    const command = new ScanCommand({
+      TableName: this.#table,
+      FilterExpression: 'begins_with(pk, :claims)',
+      ExpressionAttributeValues: { ':claims': { S: CLAIMS } },
+      ...(after !== undefined && { ExclusiveStartKey: JSON.parse(after) }),
+    });
+    const { Items = [], ScannedCount, LastEvaluatedKey } = await readOutcome(this.#dynamodb.send(command));
+    return {
+      items: Items.map(toStored),
+      looked: ScannedCount ?? Items.length,
+      ...(LastEvaluatedKey && { next: JSON.stringify(LastEvaluatedKey) }),
+    };
+  }
+
+  /**
    * Replaces a claim by compare-and-set.
    *
    * @returns false when it is no longer `from`, unless it is `to` already. @throws {WriteFailed}
@@ -85,6 +108,17 @@ export class Claims {
       return error.Item !== undefined && Buffer.from(bytes).equals(Buffer.from(bytesOf(error.Item)));
     }
   }
+}
+
+/** A claim, with what its item's key tells. */
+export interface StoredClaim extends Claim {
+  readonly topicId: string;
+  /** SHA-256 of the idempotency key, base64url. */
+  readonly keyDigest: string;
+}
+
+function toStored(item: Item): StoredClaim {
+  return { ...toClaim(item), ...parseClaimKey(item.pk!.S!) };
 }
 
 /** A claim dies by the clock; its deletion may come days later. */

@@ -4,7 +4,14 @@ import type { GroupId } from '../domain/group.ts';
 import type { Page } from '../domain/topic.ts';
 import { letterItemKey, toDeadLetter, toLetterItem } from './dead-letter-item.ts';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
-import { deadLetterKey, deadLettersKey, deadLettersOf, KNOWN_LAYOUT, KNOWN_VERSION } from './keys.ts';
+import {
+  deadLetterKey,
+  deadLettersKey,
+  deadLettersOf,
+  KNOWN_LAYOUT,
+  KNOWN_VERSION,
+  refuseUnknownLayout,
+} from './keys.ts';
 import { Redrives } from './redrives.ts';
 import { queryPage } from './state-query.ts';
 
@@ -58,6 +65,17 @@ export class DeadLetters {
       ...(after === undefined ? {} : { after }),
       read: toDeadLetter,
     });
+  }
+
+  /** How many a group has, as far as one look tells. @returns `more`: there are others @throws {Throttled | Unavailable} */
+  async count(group: GroupId): Promise<{ readonly count: number; readonly more: boolean }> {
+    const { items, next } = await queryPage(this.#dynamodb, this.#table, {
+      pk: deadLettersKey(group),
+      keysOnly: true,
+      weak: true,
+      read: refuseUnknownLayout,
+    });
+    return { count: items.length, more: next !== undefined };
   }
 
   /** Where a list goes on behind this one. */

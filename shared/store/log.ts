@@ -135,6 +135,22 @@ export class Log {
     return { slots: (Items ?? []).map(readSlot), more: LastEvaluatedKey !== undefined };
   }
 
+  /** Reads the slot with the highest offsets, strongly consistent, in outline. @throws {Throttled | Unavailable} */
+  async readLast(partition: PartitionId): Promise<Slot | undefined> {
+    const command = new QueryCommand({
+      TableName: this.#table,
+      KeyConditionExpression: '#log = :log',
+      ExpressionAttributeNames: OUTLINE_NAMES,
+      ExpressionAttributeValues: { ':log': { S: logKey(partition) } },
+      ProjectionExpression: OUTLINE,
+      ScanIndexForward: false,
+      ConsistentRead: true,
+      Limit: 1,
+    });
+    const { Items } = await readOutcome(this.#dynamodb.send(command));
+    return Items?.[0] && readSlot(Items[0]);
+  }
+
   /** Reads one slot by its key, strongly consistent, in outline. @throws {Throttled | Unavailable} */
   async find(partition: PartitionId, last: number): Promise<Slot | undefined> {
     const command = new GetItemCommand({

@@ -4,7 +4,12 @@ import { fillDeadlineOf, type Reservation, type Reserved } from '../domain/slot.
 import type { PartitionId } from '../domain/topic.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
 import { headKey, KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
-import { decodeRegisterEntry, encodeRegisterEntry, NO_RESERVATION } from './reservation-layout.ts';
+import {
+  decodeRegisterEntry,
+  encodeRegisterEntry,
+  NO_RESERVATION,
+  RESERVATION_ID_BYTES,
+} from './reservation-layout.ts';
 import { type Item, itemKey } from './state-items.ts';
 
 /** A partition's reservation counter, as read. */
@@ -171,6 +176,35 @@ export class PartitionHeads {
   }
 
   /**
+   * Moves a head that has been left behind by its log: what is appended next goes behind what is there. Only while nothing
+   * is appended, for what an append has reserved before would lie in the midst of it.
+   *
+   * @param seen its `next` as it was read @param register what it is to remember, newest first
+   * @returns false when it is no longer as seen, or not behind @throws {WriteFailed}
+   */
+  async moveBehind(partition: PartitionId, seen: number, to: number, register: readonly Reserved[]): Promise<boolean> {
+    const entries = REGISTER.map((name, i): [string, Uint8Array] => {
+      const reserved = register[i];
+      return [name, reserved === undefined ? NO_RESERVATION : encodeRegisterEntry(UNKNOWN_ID, reserved)];
+    });
+    const command = new UpdateItemCommand({
+      TableName: this.#table,
+      Key: itemKey(headKey(partition)),
+      UpdateExpression: `SET #next = :to, ${REGISTER.map((name) => `${name} = :${name}`).join(', ')}`,
+      ConditionExpression: `${KNOWN_LAYOUT} AND #next = :seen AND #next < :to`,
+      ExpressionAttributeNames: { '#next': 'next' },
+      ExpressionAttributeValues: {
+        ':seen': { N: String(seen) },
+        ':to': { N: String(to) },
+        ...Object.fromEntries(entries.map(([name, bytes]) => [`:${name}`, { B: bytes }])),
+        ...KNOWN_VERSION,
+      },
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    return whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+  }
+
+  /**
    * Moves `settled` on, if what is below `from` is known to be settled, and the log start with it.
    *
    * @param proven every offset from `from` to `to` was found settled; `logStart`: nothing below it is left
@@ -199,6 +233,9 @@ export class PartitionHeads {
     return whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
   }
 }
+
+/** Stands for reservations of others, whose ids are not known: no id that is made has as many zeros. */
+const UNKNOWN_ID = '00'.repeat(RESERVATION_ID_BYTES);
 
 function numberOf(item: Item, name: string): number {
   return Number(item[name]!.N);

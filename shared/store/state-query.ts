@@ -15,18 +15,21 @@ export interface StateQuery<T> {
   readonly after?: string;
   /** As some replica has it: half the units. */
   readonly weak?: boolean;
+  /** No more of them than their keys and versions. */
+  readonly keysOnly?: boolean;
   read(item: Item): T;
 }
 
 /** One page, strongly consistent unless it may be weak. @throws {Throttled | Unavailable} */
 export async function queryPage<T>(dynamodb: DynamoDB, table: string, query: StateQuery<T>): Promise<Page<T>> {
-  const { pk, prefix, limit, after, weak = false, read } = query;
+  const { pk, prefix, limit, after, weak = false, keysOnly = false, read } = query;
   const command = new QueryCommand({
     TableName: table,
     KeyConditionExpression: `pk = :pk${prefix === undefined ? '' : ' AND begins_with(sk, :prefix)'}`,
     ExpressionAttributeValues: { ':pk': { S: pk }, ...(prefix === undefined ? {} : { ':prefix': { S: prefix } }) },
     ...(after === undefined ? {} : { ExclusiveStartKey: { pk: { S: pk }, sk: { S: after } } }),
     ...(limit === undefined ? {} : { Limit: limit }),
+    ...(keysOnly && { ProjectionExpression: 'pk, sk, v' }),
     ConsistentRead: !weak,
   });
   const { Items, LastEvaluatedKey } = await readOutcome(dynamodb.send(command));

@@ -1,6 +1,6 @@
-import { DeleteItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
-import { type DynamoDB, WriteAttempts, whetherWritten } from './dynamo.ts';
-import { KNOWN_LAYOUT, KNOWN_VERSION, SWEEP_LEASE } from './keys.ts';
+import { DeleteItemCommand, GetItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
+import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { KNOWN_LAYOUT, KNOWN_VERSION, refuseUnknownLayout, SWEEP_LEASE } from './keys.ts';
 import { type Item, itemKey } from './state-items.ts';
 
 const KEY = itemKey(SWEEP_LEASE);
@@ -32,6 +32,14 @@ export class SweepLease {
   /** @param until epoch ms @returns false when it is no longer mine. @throws {WriteFailed} */
   async renew(token: string, until: number): Promise<boolean> {
     return this.#set(token, until, MINE);
+  }
+
+  /** Until when a run may work, epoch ms; undefined: none does. @throws {Throttled | Unavailable} */
+  async heldUntil(): Promise<number | undefined> {
+    const { Item } = await readOutcome(this.#dynamodb.send(new GetItemCommand({ TableName: this.#table, Key: KEY })));
+    if (Item === undefined) return undefined;
+    refuseUnknownLayout(Item);
+    return Number(Item.until!.N);
   }
 
   /** Lets the next run in; a lease that is no longer mine is left alone. @throws {WriteFailed} */

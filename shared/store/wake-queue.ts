@@ -1,5 +1,7 @@
 import {
   ChangeMessageVisibilityCommand,
+  GetQueueAttributesCommand,
+  type QueueAttributeName,
   SendMessageBatchCommand,
   type SendMessageBatchRequestEntry,
   type SQSClient,
@@ -7,7 +9,7 @@ import {
 import { WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
 import type { Removal } from '../domain/removal.ts';
 import type { WakeUp } from '../domain/wake-up.ts';
-import { WriteAttempts } from './dynamo.ts';
+import { readOutcome, WriteAttempts } from './dynamo.ts';
 import { intentKey, LAYOUT_VERSION, logKey, parseLogItemKey, uploadLogKey } from './keys.ts';
 
 /*
@@ -22,6 +24,13 @@ import { intentKey, LAYOUT_VERSION, logKey, parseLogItemKey, uploadLogKey } from
 const REMOVALS_PER_MESSAGE = 500;
 /** Source: AWS, SQS quotas, "Entries in a batch request". */
 const MESSAGES_PER_BATCH = 10;
+
+/** How many messages wait, are being worked off, or are kept back: what the queue knows may be a minute old. */
+const COUNTS: QueueAttributeName[] = [
+  'ApproximateNumberOfMessages',
+  'ApproximateNumberOfMessagesNotVisible',
+  'ApproximateNumberOfMessagesDelayed',
+];
 
 /** What is used of an SQS client. */
 export type SQS = Pick<SQSClient, 'send'>;
@@ -58,6 +67,13 @@ export class WakeQueue {
         ...(delayMs > 0 && { DelaySeconds: Math.ceil(Math.min(delayMs, WAKE_DELAY_MS_MAX) / 1_000) }),
       })),
     );
+  }
+
+  /** Whether nothing is left to be worked off, as far as the queue knows. @throws {Throttled | Unavailable} */
+  async isEmpty(): Promise<boolean> {
+    const command = new GetQueueAttributesCommand({ QueueUrl: this.#url, AttributeNames: COUNTS });
+    const { Attributes = {} } = await readOutcome(this.#sqs.send(command));
+    return COUNTS.every((count) => Number(Attributes[count] ?? 0) === 0);
   }
 
   async #send(messages: readonly Omit<SendMessageBatchRequestEntry, 'Id'>[]): Promise<void> {

@@ -4,6 +4,7 @@ import type { Header } from '../domain/record.ts';
 import { isAttributeText, ownAttributes } from './cloud-event-headers.ts';
 import { hasLoneSurrogateEscape } from './json-text.ts';
 import { isJsonType, JSON_TYPE, parseMediaType } from './media-type.ts';
+import { traceContextOf } from './trace-context.ts';
 import { textOf } from './utf8.ts';
 
 /*
@@ -13,6 +14,8 @@ import { textOf } from './utf8.ts';
  *   id, source, type, time, …   the event's own, when the record came in as one; else made from its place in the log
  *   sequence                    the offset, 16 digits, so that texts sort as numbers do
  *   recordheaders               [[name, value], …] as a JSON text, values as a fetch shows them; absent when there are none
+ *   traceparent, tracestate     of the record's headers of these names, unless the event has its own; source: extension
+ *                               "Distributed Tracing"
  *   recordkeybase64             a key that no attribute can hold
  *   data | data_base64          the value; neither, and "tombstone": true, when it is null
  *   dataref, datasize, datasha256   in place of a value that does not go with its record
@@ -37,6 +40,7 @@ export function cloudEvent(batch: Place, record: DeliveryRecord): string {
   const attributes: Attributes = own === undefined ? madeAttributes(batch, record) : { ...own.attributes };
   attributes.sequence ??= sequenceOf(record.offset);
   if (own !== undefined) attributes.recordid = recordName(batch, record.offset);
+  if (attributes.traceparent === undefined) Object.assign(attributes, traceContextOf(record.headers));
   const headers = own?.others ?? record.headers;
   if (headers.length > 0) attributes.recordheaders = headersText(headers);
   else delete attributes.recordheaders;

@@ -7,6 +7,7 @@ import {
   PROBLEM_TYPE,
   RECORD_BATCH_TYPE,
 } from './media-type.ts';
+import { API_KEY_OPERATIONS, API_KEY_PARAMETERS, API_KEY_SCHEMAS } from './openapi-api-keys.ts';
 import { GROUP_PARAMETERS, GROUP_SCHEMAS } from './openapi-group-schemas.ts';
 import { GROUP_OPERATIONS } from './openapi-groups.ts';
 import { answer, BODY, count, json, type Operation, STORE } from './openapi-operation.ts';
@@ -14,6 +15,7 @@ import { type Json, list, PARAMETERS, ref, SCHEMAS } from './openapi-schemas.ts'
 import { SUBSCRIPTION_PARAMETERS, SUBSCRIPTION_SCHEMAS } from './openapi-subscription-schemas.ts';
 import { SUBSCRIPTION_OPERATIONS } from './openapi-subscriptions.ts';
 import { STATUS } from './problem.ts';
+import { ROUTE_RIGHTS } from './route-rights.ts';
 import type { ROUTES } from './routes.ts';
 import { VERSION } from './version.ts';
 
@@ -180,6 +182,7 @@ const OPERATIONS: { readonly [route in (typeof ROUTES)[number]['key']]: Operatio
   },
   ...GROUP_OPERATIONS,
   ...SUBSCRIPTION_OPERATIONS,
+  ...API_KEY_OPERATIONS,
   'GET /v1/health': {
     summary: 'Whether the API answers',
     answers: { 200: answer('It does', json('Health')) },
@@ -193,7 +196,8 @@ const OPERATIONS: { readonly [route in (typeof ROUTES)[number]['key']]: Operatio
 };
 
 const DESCRIPTION = `Bodies may be sent with \`Content-Encoding: gzip\`, answers come so with \`Accept-Encoding: gzip\`. Refusals are RFC 9457 problems. \
-What the gateway refuses itself (401, 403, a request beyond its own limits) is \`{"message"}\` instead.`;
+What the gateway refuses itself (401, 403, a request beyond its own limits) is \`{"message"}\` instead. Who calls is known by \
+a signature (AWS SigV4), an API key or a token (both as \`Authorization: Bearer …\`), as the deployment says; not at all on a laptop.`;
 
 /** The OpenAPI 3.1 page of this API, as served. */
 export function openApiDocument(): Json {
@@ -201,7 +205,8 @@ export function openApiDocument(): Json {
   const responses: Record<string, Json> = {};
   for (const [key, operation] of Object.entries(OPERATIONS)) {
     const [method, path] = key.split(' ') as [string, string];
-    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, responses) };
+    const refuses = [...accessRefusals(key as keyof typeof OPERATIONS), ...operation.refuses];
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe({ ...operation, refuses }, responses) };
   }
   return {
     openapi: '3.1.0',
@@ -213,11 +218,18 @@ export function openApiDocument(): Json {
     },
     paths,
     components: {
-      schemas: { ...SCHEMAS, ...GROUP_SCHEMAS, ...SUBSCRIPTION_SCHEMAS },
-      parameters: { ...PARAMETERS, ...GROUP_PARAMETERS, ...SUBSCRIPTION_PARAMETERS },
+      schemas: { ...SCHEMAS, ...GROUP_SCHEMAS, ...SUBSCRIPTION_SCHEMAS, ...API_KEY_SCHEMAS },
+      parameters: { ...PARAMETERS, ...GROUP_PARAMETERS, ...SUBSCRIPTION_PARAMETERS, ...API_KEY_PARAMETERS },
       responses,
     },
   };
+}
+
+/** What a route is refused for before anything of it is done, where callers are asked who they are. */
+function accessRefusals(route: keyof typeof ROUTE_RIGHTS): ErrorCode[] {
+  const right = ROUTE_RIGHTS[route];
+  if (right === 'open') return [];
+  return right === 'list' ? ['unauthenticated'] : ['unauthenticated', 'forbidden'];
 }
 
 function describe({ summary, takes = [], body, answers, refuses }: Operation, shared: Record<string, Json>): Json {

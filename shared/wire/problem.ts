@@ -8,8 +8,11 @@ export const STATUS = {
   invalid_request: 400,
   upload_invalid: 400,
   target_not_allowed: 400,
+  unauthenticated: 401,
+  forbidden: 403,
   target_forbidden: 403,
   not_found: 404,
+  api_key_not_found: 404,
   topic_not_found: 404,
   partition_not_found: 404,
   group_not_found: 404,
@@ -80,7 +83,11 @@ export function problemAnswer(error: unknown, requestId: string): ApiAnswer {
   };
   return {
     status: problem.status,
-    headers: { 'content-type': PROBLEM_TYPE, ...headersOf(data) },
+    headers: {
+      'content-type': PROBLEM_TYPE,
+      ...(code === 'unauthenticated' && { 'www-authenticate': 'Bearer' }),
+      ...headersOf(data),
+    },
     body: JSON.stringify(problem),
   };
 }

@@ -5,11 +5,20 @@ export interface Route {
   /** As API Gateway names it: method, space, path with `{parameters}`. */
   readonly key: string;
   readonly function: ApiFunction;
+  /**
+   * The gateway asks for a signature (IAM) here, however callers are known otherwise: who hands out API keys needs none. Where
+   * there is no gateway, a key that may administer everything will do.
+   */
+  readonly signed?: true;
 }
 
 const route = <Key extends string>(key: Key, fn: ApiFunction) => ({ key, function: fn });
+const signed = <Key extends string>(key: Key, fn: ApiFunction) => ({ key, function: fn, signed: true }) as const;
 
-/** Every route of the API and the function that serves it: the gateway, the local server and the OpenAPI page read it. */
+/**
+ * Every route of the API and the function that serves it: the gateway, the local server and the OpenAPI page read it. What
+ * each needs of its caller stands in `route-rights.ts`.
+ */
 export const ROUTES = [
   route('POST /v1/topics/{topic}/records', 'produce'),
   route('POST /v1/topics/{topic}/partitions/{partition}/records', 'produce'),
@@ -47,6 +56,9 @@ export const ROUTES = [
   route('GET /v1/subscriptions/{name}/dead-letters', 'groups'),
   route('DELETE /v1/subscriptions/{name}/dead-letters/{id}', 'groups'),
   route('POST /v1/subscriptions/{name}/dead-letters/redrive', 'subscriptions'),
+  signed('POST /v1/api-keys', 'topics'),
+  signed('GET /v1/api-keys', 'topics'),
+  signed('DELETE /v1/api-keys/{id}', 'topics'),
   route('GET /v1/health', 'topics'),
   route('GET /v1/openapi.json', 'topics'),
 ] as const satisfies readonly Route[];

@@ -248,3 +248,28 @@ describe('subscriptions', () => {
     await admin.deleteSubscriptions(['hooks']);
   });
 });
+
+describe('API keys', () => {
+  const rights = [{ topics: 'orders-*', allow: ['produce'] }] as const;
+
+  it('are made, listed and revoked', async () => {
+    const expiresAt = new Date('2100-01-01T00:00:00Z');
+    const { key, ...made } = await admin.createApiKey({ name: 'shop', rights, expiresAt });
+    expect(made).toMatchObject({ name: 'shop', rights, expiresAt: expiresAt.getTime() });
+    expect(key).toContain(made.id);
+    expect(await admin.listApiKeys()).toEqual([made]);
+    await admin.revokeApiKey(made.id);
+    expect(await admin.listApiKeys()).toEqual([]);
+    expect(await code(admin.revokeApiKey(made.id))).toBe('api_key_not_found');
+  });
+
+  it('are made by one attempt, for nobody would know the key of the one before', async () => {
+    let calls = 0;
+    proxy.fault = () => {
+      calls++;
+      return problem(503, 'unavailable');
+    };
+    expect(await code(admin.createApiKey({ name: 'shop', rights }))).toBe('unavailable');
+    expect(calls).toBe(1);
+  });
+});

@@ -51,6 +51,50 @@ async function fetched(topic: string, values = 'utf8') {
   return ((await (await fetch(url)).json()) as { records: Record<string, unknown>[] }).records;
 }
 
+describe('the trace of a call', () => {
+  const trace = (id: string) => `00-${'a'.repeat(32)}-${id.repeat(16)}-01`;
+  const headersIn = async (topic: string) => (await fetched(topic)).map(({ headers }) => headers);
+
+  it('becomes headers of its messages, but of those that have one', async () => {
+    const topic = await newTopic();
+    let calls = 0;
+    const producer = open({
+      traceContext: () => ({ traceparent: trace(String(++calls)), tracestate: 'a=1', more: 'x' }),
+    });
+    await producer.send({ topic, messages: [{ value: 1, headers: { k: 'v' } }, { value: 2 }] });
+    await producer.send({ topic, messages: [{ value: 3, headers: { traceparent: 'mine' } }, { value: 4 }] });
+    const added = (call: string) => [
+      ['traceparent', trace(call)],
+      ['tracestate', 'a=1'],
+    ];
+    expect(await headersIn(topic)).toEqual([
+      [['k', 'v'], ...added('1')],
+      added('1'),
+      [['traceparent', 'mine']],
+      added('2'),
+    ]);
+  });
+
+  it.each([
+    ['is none', () => undefined],
+    ['is not one', () => ({ traceparent: 'x', tracestate: 'a=1' })],
+    [
+      'cannot be had',
+      () => {
+        throw new Error('no tracer');
+      },
+    ],
+  ])('keeps nothing back when it %s', async (_, traceContext) => {
+    const topic = await newTopic();
+    await open({ traceContext }).send({ topic, messages: [{ value: 1 }] });
+    expect(await headersIn(topic)).toEqual([[]]);
+  });
+
+  it('is given by a function', () => {
+    expect(() => client.producer({ traceContext: 'x' as never })).toThrow(InvalidOptions);
+  });
+});
+
 describe('send', () => {
   it('answers where each message is, in the order given, and they can be read there', async () => {
     const topic = await newTopic(3);

@@ -1,18 +1,26 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { Context } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
-import { type ApiRoute, apiHandler } from '../../functions/api-handler.ts';
+import { type ApiRoute, type ApiRoutes, apiHandler } from '../../functions/api-handler.ts';
 import { InvalidRequest, OffsetOutOfRange, Throttled } from '../../shared/domain/errors.ts';
 import { LAMBDA_ANSWER_BYTES_MAX, REQUEST_BYTES_MAX } from '../../shared/domain/limits.ts';
 import { jsonAnswer } from '../../shared/wire/http-answer.ts';
 import { gatewayEvent, type Sent, send } from '../support/gateway-call.ts';
+import { OPEN_PORTS } from '../support/open-ports.ts';
 
 const PATH = '/v1/topics/orders/records';
 const ROUTE = 'POST /v1/topics/{topic}/records';
 
+const served = (routes: ApiRoutes, corsOrigins: string[] = []) =>
+  apiHandler(
+    () => OPEN_PORTS,
+    () => routes,
+    { corsOrigins },
+  );
+
 /** Calls a function that has one route, `POST /v1/topics/{topic}/records`. */
 function call(route: ApiRoute, sent: Sent = {}, origins: string[] = []) {
-  return send({ produce: apiHandler(() => ({ [ROUTE]: route }), origins) }, 'POST', PATH, sent);
+  return send({ produce: served({ [ROUTE]: route }, origins) }, 'POST', PATH, sent);
 }
 
 const echo: ApiRoute = (request) => ({
@@ -44,7 +52,7 @@ describe('the body of a request', () => {
     const { event } = gatewayEvent('POST', PATH, { body: 'text' });
     const twice: ApiRoute = (request) =>
       jsonAnswer([String(request.readBody()), String(request.readBody()), event.body]);
-    const { body } = await apiHandler(() => ({ [event.routeKey]: twice }), [])(event, {} as Context);
+    const { body } = await served({ [event.routeKey]: twice })(event, {} as Context);
     expect(JSON.parse(body!)).toEqual(['text', 'text', '']);
   });
 
@@ -118,7 +126,7 @@ describe('a refusal', () => {
   });
 
   it('of a path that no route has is 404, of a method that it has not is 405 with those it has', async () => {
-    const topics = apiHandler(() => ({}), []);
+    const topics = served({});
     expect(await send({ topics }, 'GET', '/v1/nothing')).toMatchObject({ status: 404, code: 'not_found' });
     const reply = await send({ topics }, 'PATCH', '/v1/topics/orders');
     expect(reply).toMatchObject({ status: 405, code: 'method_not_allowed', headers: { allow: 'PUT, GET, DELETE' } });
@@ -127,7 +135,7 @@ describe('a refusal', () => {
 
   it('comes before the function is cut off: what a writer stored is unknown then', async () => {
     const context = { getRemainingTimeInMillis: () => 520 };
-    const never = apiHandler(() => ({ [ROUTE]: () => new Promise<never>(() => {}) }), []);
+    const never = served({ [ROUTE]: () => new Promise<never>(() => {}) });
     const { event } = gatewayEvent('POST', PATH);
     const result = await never(event, context as Parameters<typeof never>[1]);
     expect(result.statusCode).toBe(504);
@@ -138,10 +146,11 @@ describe('a refusal', () => {
 describe('the start of a function', () => {
   it('that fails is answered with 500, and the next call starts again', async () => {
     let starts = 0;
-    const produce = apiHandler(() => {
+    const open = () => {
       if (++starts === 1) throw new Error('no configuration yet');
-      return { [ROUTE]: () => jsonAnswer({ starts }) };
-    }, []);
+      return OPEN_PORTS;
+    };
+    const produce = apiHandler(open, () => ({ [ROUTE]: () => jsonAnswer({ starts }) }), { corsOrigins: [] });
     expect(await send({ produce }, 'POST', PATH)).toMatchObject({ status: 500, code: 'internal' });
     expect((await send({ produce }, 'POST', PATH)).json()).toEqual({ starts: 2 });
     expect((await send({ produce }, 'POST', PATH)).json()).toEqual({ starts: 2 });
@@ -213,7 +222,7 @@ describe('pages of other origins', () => {
   });
 
   it('may ask first, with a key and a signature, when their origin is configured', async () => {
-    const topics = apiHandler(() => ({}), [origin]);
+    const topics = served({}, [origin]);
     const headers = {
       origin,
       'access-control-request-method': 'POST',

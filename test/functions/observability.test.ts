@@ -1,35 +1,38 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ApiRoute } from '../../functions/api-handler.ts';
+import type { LagReport } from '../../shared/operations/measure-lag.ts';
 import { jsonAnswer } from '../../shared/wire/http-answer.ts';
 import { send } from '../support/gateway-call.ts';
+import { OPEN_PORTS } from '../support/open-ports.ts';
 
 const secret = 'a-payload-that-nobody-may-log';
 let lines: string[];
 
 /** Calls a function whose logs and metrics are on. */
-async function call(route: ApiRoute) {
+async function call(route: ApiRoute, ports = OPEN_PORTS) {
   const { apiHandler } = await import('../../functions/api-handler.ts');
-  const produce = apiHandler(() => ({ 'POST /v1/topics/{topic}/records': route }), []);
+  const routes = () => ({ 'POST /v1/topics/{topic}/records': route });
+  const produce = apiHandler(() => ports, routes, { corsOrigins: [] });
   const headers = { authorization: secret };
   return send({ produce }, 'POST', `/v1/topics/${secret}/records?key=${secret}`, { headers, body: { value: secret } });
 }
 
-describe('what a function tells about a request', () => {
-  beforeEach(() => {
-    vi.resetModules();
-    vi.stubEnv('POWERTOOLS_LOG_LEVEL', 'INFO');
-    vi.stubEnv('POWERTOOLS_METRICS_DISABLED', 'false');
-    vi.stubEnv('POWERTOOLS_SERVICE_NAME', 'produce');
-    lines = [];
-    const keep = (text: string | Uint8Array) => lines.push(String(text)) > 0;
-    vi.spyOn(process.stdout, 'write').mockImplementation(keep);
-    vi.spyOn(process.stderr, 'write').mockImplementation(keep);
-  });
-  afterEach(() => {
-    vi.restoreAllMocks();
-    vi.unstubAllEnvs();
-  });
+beforeEach(() => {
+  vi.resetModules();
+  vi.stubEnv('POWERTOOLS_LOG_LEVEL', 'INFO');
+  vi.stubEnv('POWERTOOLS_METRICS_DISABLED', 'false');
+  vi.stubEnv('POWERTOOLS_SERVICE_NAME', 'produce');
+  lines = [];
+  const keep = (text: string | Uint8Array) => lines.push(String(text)) > 0;
+  vi.spyOn(process.stdout, 'write').mockImplementation(keep);
+  vi.spyOn(process.stderr, 'write').mockImplementation(keep);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
 
+describe('what a function tells about a request', () => {
   it('is one line: counts for CloudWatch, and id, route and status to search for', async () => {
     const { observe } = await import('../../functions/observability.ts');
     await call(() => {
@@ -47,6 +50,18 @@ describe('what a function tells about a request', () => {
       requestId: expect.any(String),
     });
     expect(lines[0]).not.toContain(secret);
+  });
+
+  it('says who called, where that is asked, also of what was refused', async () => {
+    const { Forbidden } = await import('../../shared/domain/access-errors.ts');
+    const known = { authorise: async () => ({ principal: 'key:1', rights: [] }) };
+    await call(() => jsonAnswer(1), { ...OPEN_PORTS, access: known });
+    const refused = { authorise: () => Promise.reject(new Forbidden('key:2', 'produce', { topic: 'orders' })) };
+    await call(() => jsonAnswer(1), { ...OPEN_PORTS, access: refused });
+    await call(() => jsonAnswer(1));
+    expect(lines.map((line) => (JSON.parse(line) as { principal?: string }).principal)).toEqual([
+      ...['key:1', 'key:2', undefined],
+    ]);
   });
 
   it('names the code of a refusal, and counts it', async () => {
@@ -87,6 +102,54 @@ describe('what a function tells about a request', () => {
       level: 'ERROR',
       error: { name: 'UnknownLayout', message: "item 'head#x.0 head' has layout 2; this version knows 1" },
     });
-    expect(JSON.parse(lines[1]!)).toMatchObject({ UnknownLayouts: 1, status: '500', code: 'internal' });
+    expect(JSON.parse(lines[1]!)).toMatchObject({ UnknownLayouts: 1, Failures: 1, status: '500', code: 'internal' });
+  });
+
+  it('counts what is alarmed by once more, as of the whole backbone, whichever function met it', async () => {
+    const { observe } = await import('../../functions/observability.ts');
+    await call(() => {
+      observe({ kind: 'payload_missing', log: 'x.0' });
+      return jsonAnswer(1);
+    });
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { service: 'produce', PayloadsMissing: 1, Requests: 1 },
+      { service: 'backbone', PayloadsMissing: 1 },
+    ]);
+  });
+
+  it.each([
+    [200, undefined],
+    [207, 1],
+    [404, undefined],
+    [503, 1],
+  ])('counts a request as failed that did not do all that it should: %i', async (status, failures) => {
+    await call(() => jsonAnswer(1, status));
+    expect(JSON.parse(lines[0]!).Failures).toBe(failures);
+  });
+});
+
+describe('what the sweep tells', () => {
+  const tell = async (report: LagReport, tasksLeft = 0) => {
+    vi.stubEnv('POWERTOOLS_SERVICE_NAME', 'sweep');
+    const { publishObservations, recordLag, recordTasksLeft } = await import('../../functions/observability.ts');
+    recordLag(report);
+    recordTasksLeft(tasksLeft);
+    publishObservations();
+    return lines.map((line) => JSON.parse(line));
+  };
+
+  it('is nothing while nobody is behind, and nothing was left', async () => {
+    expect(await tell({ worst: [] })).toEqual([]);
+  });
+
+  it('is the lag of the worst, each under its name, and the longest wait under none', async () => {
+    const worst = [{ subscription: 'shipping', records: 3, ageMs: 90_000 }];
+    const told = await tell({ worst, oldestMs: 90_000, retentionUsed: 0.25, unsettledMs: 60_000 }, 2);
+    expect(told).toMatchObject([
+      { service: 'sweep', subscription: 'shipping', ConsumerLag: 3, ConsumerLagAge: 90 },
+      { service: 'sweep', ConsumerLagAge: 90, RetentionUsed: 25, OldestUnsettledSlot: 60, TasksLeft: 2 },
+    ]);
+    const dimensions = told.map(({ _aws }) => _aws.CloudWatchMetrics[0].Dimensions);
+    expect(dimensions).toEqual([[['service', 'subscription']], [['service']]]);
   });
 });

@@ -61,6 +61,19 @@ describe('appends in the log’s stream', () => {
   });
 });
 
+describe('what wakes deliveries', () => {
+  it('may be woken by what they push', () => {
+    const looping = Object.values(functions)
+      .filter(({ Properties }) => Properties.RecursiveLoop === 'Allow')
+      .map(functionName);
+    const waking = Object.values(functions)
+      .filter((fn) => JSON.stringify(fn.Properties.Environment).includes('VERTEBRA_WAKE_QUEUE_URL'))
+      .map(functionName);
+    expect(looping.sort()).toEqual(waking.sort());
+    expect(new Set(looping)).toContain('produce');
+  });
+});
+
 describe('deliver', () => {
   const both = Object.values(functions).filter((fn) => functionName(fn) === 'deliver');
 
@@ -82,8 +95,9 @@ describe('deliver', () => {
 describe('the wake queue', () => {
   const [id, queue] = queueNamed('Wake');
 
-  it('wakes deliver, which says of each message whether it is done', () => {
+  it('wakes deliver once somebody has subscribed, which says of each message whether it is done', () => {
     expect(mappingOf(new RegExp(id)).Properties).toMatchObject({
+      Enabled: false,
       FunctionName: { Ref: idOf('deliver') },
       BatchSize: 1,
       FunctionResponseTypes: ['ReportBatchItemFailures'],

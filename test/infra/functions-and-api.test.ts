@@ -7,6 +7,7 @@ import {
 } from '../../shared/domain/limits.ts';
 import { allowOrigin, preflightAnswer } from '../../shared/wire/cross-origin.ts';
 import { DEFAULT_ROUTE, ROUTES } from '../../shared/wire/routes.ts';
+import { VERSION } from '../../shared/wire/version.ts';
 import { allowedActions, functionName, type Resource, resourcesOf, synthesise } from '../support/synthesise.ts';
 
 const { template } = synthesise();
@@ -56,8 +57,13 @@ describe('functions', () => {
     const wake = { VERTEBRA_WAKE_QUEUE_URL: { Ref: expect.stringContaining('DeliveryWake') } };
     const letters = { VERTEBRA_DEAD_LETTER_QUEUE_URL: { Ref: expect.stringContaining('DeliveryDeadLetters') } };
     const hosts = { VERTEBRA_OWN_HOSTS: expect.anything() };
+    const mapping = (name: string) => ({ Ref: expect.stringContaining(`Delivery${name}`) });
+    const mappings = {
+      VERTEBRA_DELIVERY_MAPPINGS: { 'Fn::Join': ['', [mapping('Inserts'), ',', mapping('WakeUps')]] },
+    };
     const common = (name: string, more: object) => ({
       ...{ POWERTOOLS_SERVICE_NAME: name, POWERTOOLS_LOG_LEVEL: 'INFO', POWERTOOLS_METRICS_NAMESPACE: 'Vertebra' },
+      VERTEBRA_VERSION: VERSION,
       ...more,
     });
     expect(known).toEqual({
@@ -67,10 +73,10 @@ describe('functions', () => {
       groups: common('groups', { ...tables, ...bucket, ...letters }),
       subscriptions: common('subscriptions', {
         ...{ ...tables, ...wake, VERTEBRA_CHECK_FUNCTION: { Ref: expect.stringContaining('Check') } },
-        VERTEBRA_DELIVERY_MAPPINGS: { Ref: expect.stringContaining('DeliveryInserts') },
+        ...mappings,
       }),
       dispatch: common('dispatch', { ...tables, ...bucket, ...wake }),
-      sweep: common('sweep', { ...tables, ...bucket, ...wake }),
+      sweep: common('sweep', { ...tables, ...bucket, ...wake, ...mappings }),
       deliver: common('deliver', {
         ...{ ...tables, ...bucket, ...wake, ...letters, ...hosts },
         VERTEBRA_DELIVER_ASIDE_ARN: { 'Fn::GetAtt': [expect.stringContaining('DeliverAside'), 'Arn'] },
@@ -172,7 +178,9 @@ describe('functions', () => {
         Log: ['dynamodb:BatchWriteItem', 'dynamodb:Query'],
         State: ['dynamodb:DeleteItem', 'dynamodb:GetItem', 'dynamodb:Query', 'dynamodb:UpdateItem'],
         'Bucket dead-letters': ['s3:DeleteObject'],
-        DeliveryWake: ['sqs:SendMessage'],
+        DeliveryWake: ['sqs:GetQueueAttributes', 'sqs:SendMessage'],
+        DeliveryInserts: ['lambda:GetEventSourceMapping', 'lambda:UpdateEventSourceMapping'],
+        DeliveryWakeUps: ['lambda:GetEventSourceMapping', 'lambda:UpdateEventSourceMapping'],
         SweepLogs: ownLog,
       },
       subscriptions: {
@@ -181,7 +189,8 @@ describe('functions', () => {
           (verb) => `dynamodb:${verb}`,
         ),
         DeliveryWake: ['sqs:SendMessage'],
-        DeliveryInserts: ['lambda:UpdateEventSourceMapping'],
+        DeliveryInserts: ['lambda:GetEventSourceMapping', 'lambda:UpdateEventSourceMapping'],
+        DeliveryWakeUps: ['lambda:GetEventSourceMapping', 'lambda:UpdateEventSourceMapping'],
         Check: ['lambda:InvokeFunction'],
         SubscriptionsLogs: ownLog,
       },

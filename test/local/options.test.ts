@@ -3,12 +3,16 @@ import { HELP, parseOptions } from '../../local/options.ts';
 
 describe('the command line of npm start', () => {
   it('may be empty', () => {
-    expect(parseOptions([])).toEqual({ start: { port: 4100, data: '.vertebra', reset: false, logLevel: 'error' } });
+    expect(parseOptions([])).toEqual({
+      start: { port: 4100, data: '.vertebra', reset: false, logLevel: 'error', auth: 'none' },
+    });
   });
 
-  it('says port, folder, reset and log level', () => {
-    const args = ['--port', '0', '--data=/tmp/data', '--reset', '--log-level', 'debug'];
-    expect(parseOptions(args)).toEqual({ start: { port: 0, data: '/tmp/data', reset: true, logLevel: 'debug' } });
+  it('says port, folder, reset, log level and how callers are known', () => {
+    const args = ['--port', '0', '--data=/tmp/data', '--reset', '--log-level', 'debug', '--auth', 'apiKey'];
+    expect(parseOptions(args)).toEqual({
+      start: { port: 0, data: '/tmp/data', reset: true, logLevel: 'debug', auth: 'apiKey' },
+    });
   });
 
   it('keeps nothing with --memory', () => {
@@ -29,6 +33,7 @@ describe('the command line of npm start', () => {
     [['--port', '4e3'], "--port must be 0 to 65535, not '4e3'"],
     [['--port='], "--port must be 0 to 65535, not ''"],
     [['--reset=yes'], "Option '--reset' does not take an argument"],
+    [['--auth', 'iam'], "--auth must be none or apiKey, not 'iam'"],
     [['--log-level', 'loud'], "--log-level must be one of debug, info, warn, error, silent, not 'loud'"],
     [['--data', ''], '--data needs a folder'],
     [['--memory', '--data', 'x'], '--memory and --data exclude each other'],
@@ -41,7 +46,7 @@ describe('the command line of npm start', () => {
   });
 
   it('has every option in its help', () => {
-    for (const option of ['--port', '--data', '--memory', '--reset', '--log-level', '--version', '--help']) {
+    for (const option of ['--port', '--data', '--memory', '--reset', '--auth', '--log-level', '--version', '--help']) {
       expect(HELP).toContain(`  ${option}`);
     }
   });

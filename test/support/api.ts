@@ -10,6 +10,7 @@ import { topicsHandler } from '../../functions/topics.ts';
 import type { LambdaHandler } from '../../local/invocation.ts';
 import { ModuleFunctions } from '../../local/module-function.ts';
 import { localChecks } from '../../local/target-checks.ts';
+import type { AccessSettings } from '../../shared/domain/access.ts';
 import type { Clock } from '../../shared/domain/clock.ts';
 import { TargetForbidden } from '../../shared/domain/subscription-errors.ts';
 import type { Env } from '../../shared/env.ts';
@@ -21,6 +22,8 @@ import { type Reply, type Sent, send } from './gateway-call.ts';
 
 export interface ApiOptions {
   readonly corsOrigins?: readonly string[];
+  /** How callers are known; absent: not at all. */
+  readonly access?: AccessSettings;
   /** 0 ≤ n < 1: where a request without keys goes. */
   readonly random?: () => number;
   /** The host's clock. One that tests move by hand moves with every pause, so that none is waited for. */
@@ -53,7 +56,7 @@ export interface Api {
   close(): Promise<void>;
 }
 
-export async function openApi({ corsOrigins = [], random, clock, env }: ApiOptions = {}): Promise<Api> {
+export async function openApi({ corsOrigins = [], access, random, clock, env }: ApiOptions = {}): Promise<Api> {
   const tables = await embeddedTables();
   const config = tables.aws.clientConfig();
   const faults = new FaultHandler(config.requestHandler);
@@ -74,11 +77,12 @@ export async function openApi({ corsOrigins = [], random, clock, env }: ApiOptio
       throw new TargetForbidden('access is denied', 'aws sqs …');
     },
   };
+  const settings = { corsOrigins, access };
   const handlers = {
-    produce: produceHandler(backbone, corsOrigins),
-    fetch: fetchHandler(backbone, corsOrigins),
-    topics: topicsHandler(backbone, corsOrigins),
-    groups: groupsHandler(openGroups(backbone, { s3, sqs }, { ...tables, deadLetterQueueUrl: queue.url }), corsOrigins),
+    produce: produceHandler(backbone, settings),
+    fetch: fetchHandler(backbone, settings),
+    topics: topicsHandler(backbone, settings),
+    groups: groupsHandler(openGroups(backbone, { s3, sqs }, { ...tables, deadLetterQueueUrl: queue.url }), settings),
     subscriptions: subscriptionsHandler(
       openSubscriptions(
         backbone,
@@ -93,7 +97,7 @@ export async function openApi({ corsOrigins = [], random, clock, env }: ApiOptio
           },
         },
       ),
-      corsOrigins,
+      settings,
     ),
   };
   const call = (method: string, target: string, sent?: Sent) => send(handlers, method, target, sent);

@@ -8,8 +8,11 @@ interface Part {
 }
 
 const SHARED = ['shared/domain', 'shared/operations', 'shared/store', 'shared/target', 'shared/wire', 'shared/env.ts'];
-/** All that `infra` knows of the running code: names, bounds, routes, and what a deployment prints. */
-const FOR_INFRA = ['shared/env.ts', 'shared/domain/limits.ts', 'shared/wire/routes.ts', 'shared/wire/first-steps.ts'];
+/** All that `infra` knows of the running code: names, bounds, routes, its version, and what a deployment prints. */
+const FOR_INFRA = [
+  ...['shared/env.ts', 'shared/domain/limits.ts', 'shared/wire/routes.ts', 'shared/wire/first-steps.ts'],
+  'shared/wire/version.ts',
+];
 /** Loaded only where requests are signed with AWS credentials. */
 const FOR_SIGNING = ['@smithy/signature-v4', '@aws-sdk/credential-provider-node'];
 
@@ -28,7 +31,8 @@ const PARTS: Readonly<Record<string, Part>> = {
   infra: { parts: FOR_INFRA, packages: ['node:', 'aws-cdk-lib', 'constructs', 'cdk-nag', 'esbuild'] },
   client: { parts: ['shared/domain', 'shared/wire'], packages: ['node:', ...FOR_SIGNING] },
   cli: {
-    parts: ['client', 'local', 'shared/domain', 'shared/wire'],
+    // The doctor looks where no API leads; it is loaded when it is called.
+    parts: ['client', 'local', 'functions/doctor.ts', 'shared/domain', 'shared/wire'],
     packages: ['node:', 'tsx', 'commander', 'cli-progress', 'csv-parse', ...FOR_SIGNING],
   },
   console: { parts: ['client', 'shared/wire'], packages: null },

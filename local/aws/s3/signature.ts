@@ -3,10 +3,8 @@ import type { AwsRequest } from '../service.ts';
 import { amzDate, parseAmzDate, SIGNATURE_LIFE_MS, staleness } from '../signature-age.ts';
 import { S3Error } from './s3-error.ts';
 
-export interface Credentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-}
+/** The secret key that belongs to an access key; undefined: nobody has it. */
+export type SecretOf = (accessKeyId: string) => string | undefined;
 
 /** Source: AWS, "Authenticating Requests: Using Query Parameters", seven days. */
 const EXPIRES_SECONDS_MAX = 604_800;
@@ -15,9 +13,9 @@ const EXPIRES_SECONDS_MAX = 604_800;
  * Lets a request in: a presigned URL by its signature and its expiry, another signed request by the age of its
  * signature. @throws {S3Error}
  */
-export function authorize(request: AwsRequest, credentials: Credentials, now: number): void {
+export function authorize(request: AwsRequest, secretOf: SecretOf, now: number): void {
   if (request.query['X-Amz-Signature'] !== undefined) {
-    authorizePresigned(request, credentials, now);
+    authorizePresigned(request, secretOf, now);
     return;
   }
   if (!request.headers.authorization?.startsWith('AWS4-')) throw new S3Error(403, 'AccessDenied', 'Access Denied');
@@ -39,7 +37,7 @@ export function authorize(request: AwsRequest, credentials: Credentials, now: nu
   }
 }
 
-function authorizePresigned(request: AwsRequest, credentials: Credentials, now: number): void {
+function authorizePresigned(request: AwsRequest, secretOf: SecretOf, now: number): void {
   const { query } = request;
   for (const name of ['Algorithm', 'Credential', 'Date', 'Expires', 'SignedHeaders']) {
     if (!query[`X-Amz-${name}`]) throw malformed(`Query-string authentication requires the X-Amz-${name} parameter`);
@@ -69,10 +67,11 @@ function authorizePresigned(request: AwsRequest, credentials: Credentials, now: 
     });
   }
   const [accessKeyId, ...scope] = query['X-Amz-Credential']!.split('/');
-  if (accessKeyId !== credentials.accessKeyId) {
+  const secret = secretOf(accessKeyId!);
+  if (secret === undefined) {
     throw new S3Error(403, 'InvalidAccessKeyId', 'The AWS Access Key Id you provided does not exist in our records.');
   }
-  const expected = signatureOf(request, scope, credentials.secretAccessKey);
+  const expected = signatureOf(request, scope, secret);
   const given = Buffer.from(query['X-Amz-Signature']!, 'hex');
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
     throw new S3Error(

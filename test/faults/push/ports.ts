@@ -1,6 +1,7 @@
 import type { WakeUp } from '../../../shared/domain/wake-up.ts';
 import type { DeliverPorts } from '../../../shared/operations/deliver-ports.ts';
 import { Doorbell } from '../../../shared/operations/doorbell.ts';
+import type { Lags } from '../../../shared/operations/measure-lag.ts';
 import { PlanCache } from '../../../shared/operations/plan-cache.ts';
 import { ProvenOffsets } from '../../../shared/operations/proven-offsets.ts';
 import type { SubscriptionPorts } from '../../../shared/operations/subscription-ports.ts';
@@ -30,6 +31,7 @@ export interface PushPorts extends Omit<DeliverPorts, 'wakeQueue'>, Omit<Subscri
   readonly subscribers: Host['backbone']['subscribers'];
   readonly wakeQueue: WakeQueue;
   readonly caughtUp: CaughtUp;
+  readonly lags: Lags;
   readonly subscribed: SubscribedTopics;
 }
 

@@ -188,6 +188,7 @@ describe('the sweep', () => {
       touched: backbone.touched,
       pending: { list, remove, put: async () => {} },
       caughtUp: new CaughtUp(),
+      lags: backbone.lags,
     };
     expect(await sweepWakeUps(all, bench.clock.now() + HOUR)).toEqual([]);
     expect((await pending()).map(({ partition }) => partition)).toEqual([1]);

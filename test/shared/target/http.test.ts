@@ -96,6 +96,16 @@ describe('an HTTP target', () => {
     ]);
   });
 
+  it('gets the trace that all records have in common, and no other', async () => {
+    const { url, received } = await endpoint((response) => response.end());
+    const [one, other] = ['b7ad6b7169203331', '00f067aa0ba902b7'].map((id) => `00-${'a'.repeat(32)}-${id}-01`);
+    const traced = (...traces: (string | undefined)[]) =>
+      deliveryBatch(traces.map((trace) => ({ value: '1', headers: [['traceparent', trace!]] })));
+    const http = { url, secret: SECRET };
+    for (const batch of [traced(one, one), traced(one, other)]) await target({ http }).send(batch, soon());
+    expect(received.map(({ request }) => request.headers.traceparent)).toEqual([one, undefined]);
+  });
+
   it('gets the same body with the same id, and both signatures while its secret is replaced', async () => {
     const { url, received } = await endpoint((response) => response.end());
     const http = { url, secret: SECRET, previous: { secret: OLD_SECRET, until: Date.now() + 60_000 } };

@@ -59,6 +59,22 @@ describe('a record', () => {
     });
   });
 
+  it('is in the trace of its headers, unless it came in as an event that has its own', () => {
+    const [mine, other] = ['b7ad6b7169203331', '00f067aa0ba902b7'].map((id) => `00-${'a'.repeat(32)}-${id}-01`);
+    const headers: [string, string][] = [
+      ['traceparent', mine!],
+      ['tracestate', 'a=1'],
+    ];
+    expect(readBack({ value: '1', headers })[0]).toMatchObject({ traceparent: mine, tracestate: 'a=1' });
+    const event: [string, string][] = Object.entries({ specversion: '1.0', id: 'e', source: '/s', type: 't' });
+    const own = event.map(([name, value]): [string, string] => [`ce_${name}`, value]);
+    expect(parsed({ value: '1', headers: [...own, ...headers] })).toMatchObject({ id: 'e', traceparent: mine });
+    const traced = parsed({ value: '1', headers: [...own, ['ce_traceparent', other!], ...headers] });
+    expect(traced).toMatchObject({ traceparent: other });
+    expect(traced).not.toHaveProperty('tracestate');
+    expect(parsed({ value: '1', headers: [['traceparent', 'none']] })).not.toHaveProperty('traceparent');
+  });
+
   it('tells a tombstone from the JSON null', () => {
     expect(parsed({ value: null })).toMatchObject({ tombstone: true });
     expect(parsed({ value: null })).not.toHaveProperty('data');

@@ -1,0 +1,93 @@
+import { ACCOUNT, REGION } from '../aws/dynamodb/store-view.ts';
+import type { Authorizer } from '../gateway.ts';
+import { type Answer, gatewayMessage } from '../gateway-answer.ts';
+import type { GatewayRoute, ReceivedRequest } from '../gateway-event.ts';
+import type { LambdaHandler } from '../invocation.ts';
+import type { Access } from './access.ts';
+import type { Maker } from './deployment.ts';
+import type { IamAuthorizer } from './iam-authorizer.ts';
+import type { LambdaApi } from './lambda-api.ts';
+import type { PackagedFunction } from './packaged-function.ts';
+
+/** Id of the one HTTP API: it is part of its name in AWS. */
+export const API_ID = 'local';
+/** Under which functions know the API, as in AWS; it leads to the gateway of this process. */
+export const API_HOST = `${API_ID}.execute-api.${REGION}.amazonaws.com`;
+
+interface DeclaredRoute extends GatewayRoute {
+  readonly authorization: string;
+}
+
+/** The HTTP API of the template, for a gateway that stands already: routes come as they are made. */
+export class HttpApi {
+  readonly #lambda: LambdaApi;
+  readonly #access: Access;
+  readonly #iam: IamAuthorizer;
+  readonly #integrations = new Map<string, PackagedFunction>();
+  /** Those of the template; without a route for all others, the gateway answers for them. */
+  readonly routes: DeclaredRoute[] = [];
+  readonly handlers: Record<string, LambdaHandler> = { '': async () => NOT_FOUND };
+  #apis = 0;
+
+  constructor(lambda: LambdaApi, access: Access, iam: IamAuthorizer) {
+    this.#lambda = lambda;
+    this.#access = access;
+    this.#iam = iam;
+  }
+
+  readonly makers: Readonly<Record<string, Maker>> = {
+    'AWS::ApiGatewayV2::Api': async ({ properties, logicalId }) => {
+      this.#apis += 1;
+      if (properties.ProtocolType !== 'HTTP' || this.#apis > 1) {
+        throw new Error(`${logicalId} is a second API, or none of HTTP: one HTTP API is served here`);
+      }
+      return { ref: API_ID, attributes: { ApiEndpoint: `https://${API_HOST}`, ApiId: API_ID } };
+    },
+    'AWS::ApiGatewayV2::Integration': async ({ properties, logicalId }) => {
+      this.#integrations.set(logicalId, this.#lambda.find(String(properties.IntegrationUri))!);
+      return { ref: logicalId };
+    },
+    'AWS::ApiGatewayV2::Route': async ({ properties, logicalId }) => {
+      const { RouteKey, Target, AuthorizationType = 'NONE' } = properties as Readonly<Record<string, string>>;
+      const fn = this.#integrations.get(Target!.split('/').at(-1)!)!;
+      this.routes.push({ key: RouteKey!, function: logicalId, authorization: AuthorizationType });
+      this.handlers[logicalId] = (event) => this.#call(fn, RouteKey!, event);
+      return { ref: logicalId };
+    },
+    'AWS::ApiGatewayV2::Stage': async ({ properties }) => ({ ref: String(properties.StageName) }),
+  };
+
+  /** All that may be asked; nothing is left to chance. */
+  complete(): void {
+    if (this.routes.some(({ key }) => key === '$default')) return;
+    this.routes.push({ key: '$default', function: '', authorization: 'NONE' });
+  }
+
+  /** Whether a request is let in. */
+  async admit(request: ReceivedRequest, route: GatewayRoute): Promise<Answer | Authorizer> {
+    const { authorization } = route as DeclaredRoute;
+    switch (authorization) {
+      case 'NONE':
+        return {};
+      case 'AWS_IAM':
+        return this.#iam.admit(request, API_ID);
+      default:
+        throw new Error(`a route asks for ${authorization}, which is not known here`);
+    }
+  }
+
+  /** Calls a function, if it lets the gateway. @throws what it threw: the gateway answers 500 */
+  async #call(fn: PackagedFunction, routeKey: string, event: object): Promise<unknown> {
+    const source = `arn:aws:execute-api:${REGION}:${ACCOUNT}:${API_ID}/$default/${routeKey.replace(' ', '')}`;
+    const facts = { 'aws:SourceArn': [source] };
+    const right = { action: 'lambda:InvokeFunction', resource: fn.arn, facts };
+    if (!this.#access.allowsService('apigateway.amazonaws.com', right)) {
+      throw new Error(`${fn.name} does not let the API call it for ${routeKey}`);
+    }
+    const { payload, failed } = await fn.invoke(JSON.stringify(event));
+    if (failed) throw new Error(`${fn.name} failed: ${payload}`);
+    return JSON.parse(payload);
+  }
+}
+
+const NOT_FOUND = { ...gatewayMessage(404, 'Not Found'), body: JSON.stringify({ message: 'Not Found' }) };

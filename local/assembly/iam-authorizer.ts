@@ -1,0 +1,106 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { ACCOUNT, REGION } from '../aws/dynamodb/store-view.ts';
+import { staleness } from '../aws/signature-age.ts';
+import type { Authorizer } from '../gateway.ts';
+import { type Answer, gatewayMessage } from '../gateway-answer.ts';
+import type { ReceivedRequest } from '../gateway-event.ts';
+import type { Access } from './access.ts';
+import type { Identities } from './identities.ts';
+
+const FORBIDDEN = gatewayMessage(403, 'Forbidden');
+/** `AWS4-HMAC-SHA256 Credential=<id>/<date>/<region>/execute-api/aws4_request, SignedHeaders=a;b, Signature=<hex>` */
+const AUTHORIZATION =
+  /^AWS4-HMAC-SHA256 Credential=([^/,\s]+)\/([^,\s]+),\s*SignedHeaders=([^,\s]+),\s*Signature=([0-9a-f]{64})$/;
+
+/** Lets in whoever signed a request and may invoke the API, as the IAM authorizer of an HTTP API does. */
+export class IamAuthorizer {
+  readonly #identities: Identities;
+  readonly #access: Access;
+  readonly #now: () => number;
+
+  constructor(identities: Identities, access: Access, now: () => number) {
+    this.#identities = identities;
+    this.#access = access;
+    this.#now = now;
+  }
+
+  /** @param api its id */
+  admit(request: ReceivedRequest, api: string): Answer | Authorizer {
+    const headers = headersOf(request);
+    const [, accessKeyId = '', scope = '', signedNames = '', signature = ''] =
+      AUTHORIZATION.exec(headers.authorization ?? '') ?? [];
+    const caller = this.#identities.callerOf(accessKeyId);
+    const secret = this.#identities.secretOf(accessKeyId);
+    const date = headers['x-amz-date'] ?? '';
+    if (!caller || secret === undefined || staleness(date, this.#now())) return FORBIDDEN;
+    const expected = signatureOf(request, { headers, scope, signedNames: signedNames.split(';'), date, secret });
+    const given = Buffer.from(signature, 'hex');
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return FORBIDDEN;
+    const path = decodeURI(request.target.split('?')[0]!);
+    const resource = `arn:aws:execute-api:${REGION}:${ACCOUNT}:${api}/$default/${request.method}${path}`;
+    if (!this.#access.allows(caller, { action: 'execute-api:Invoke', resource })) return FORBIDDEN;
+    return { iam: whoIs(accessKeyId, caller.role, caller.function) };
+  }
+}
+
+function whoIs(accessKey: string, role: string | undefined, session: string): object {
+  const userArn = role
+    ? `${role.replace(':iam:', ':sts:').replace(':role/', ':assumed-role/')}/${session}`
+    : `arn:aws:iam::${ACCOUNT}:user/${session}`;
+  const userId = `AIDA${accessKey}`;
+  return {
+    accessKey,
+    accountId: ACCOUNT,
+    callerId: userId,
+    cognitoIdentity: null,
+    principalOrgId: null,
+    userArn,
+    userId,
+  };
+}
+
+function headersOf({ rawHeaders }: ReceivedRequest): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    headers[name] = name in headers ? `${headers[name]},${rawHeaders[i + 1]}` : rawHeaders[i + 1]!;
+  }
+  // Functions reach the API by its own name, which they sign, and are led here.
+  return { ...headers, host: headers['x-forwarded-host'] ?? headers.host ?? '' };
+}
+
+interface Signed {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly scope: string;
+  readonly signedNames: readonly string[];
+  readonly date: string;
+  readonly secret: string;
+}
+
+/** Signature Version 4 of a request in its header. Source: AWS, "Create a signed AWS API request". */
+function signatureOf({ method, target, body }: ReceivedRequest, signed: Signed): Buffer {
+  const { headers, scope, signedNames, date, secret } = signed;
+  const [path, query = ''] = target.split(/\?(.*)/s) as [string, string?];
+  // Escaped once more: it is signed as it was sent.
+  const canonicalPath = path.split('/').map(escaped).join('/');
+  const canonicalQuery = [...new URLSearchParams(query)]
+    .map(([name, value]) => `${escaped(name)}=${escaped(value)}`)
+    .sort()
+    .join('&');
+  const canonicalHeaders = signedNames.map((name) => `${name}:${(headers[name] ?? '').trim().replace(/\s+/g, ' ')}\n`);
+  const payload = createHash('sha256').update(body).digest('hex');
+  const canonical = [method, canonicalPath, canonicalQuery, canonicalHeaders.join(''), signedNames.join(';'), payload];
+  const hash = createHash('sha256').update(canonical.join('\n')).digest('hex');
+  const text = ['AWS4-HMAC-SHA256', date, scope, hash].join('\n');
+  const key = scope.split('/').reduce<Buffer | string>((previous, part) => hmac(previous, part), `AWS4${secret}`);
+  return hmac(key, text);
+}
+
+function hmac(key: Buffer | string, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest();
+}
+
+/** Percent-encoding with RFC 3986's unreserved characters only. */
+function escaped(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, (found) => `%${found.charCodeAt(0).toString(16).toUpperCase()}`);
+}

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RIGHTS, type Rights } from '../../shared/domain/rights.ts';
+import { type Api, openApi } from '../support/api.ts';
+import { callerWith, keyWith } from '../support/callers.ts';
+
+// What a request concerns without naming it.
+
+let api: Api;
+let admin: ReturnType<typeof callerWith>;
+const callerOf = async (...rights: Rights[]) => callerWith(api, await keyWith(api, rights));
+const records = (value: string) => ({ body: { records: [{ value, partition: 0 }] } });
+
+beforeAll(async () => {
+  api = await openApi({ access: { auth: 'apiKey', storedGrants: false } });
+  admin = await callerOf({ topics: '*', groups: '*', targets: '*', allow: RIGHTS });
+  for (const topic of ['open', 'secret']) {
+    await admin('PUT', `/v1/topics/${topic}`, { body: { partitions: 1 } });
+    await admin('POST', `/v1/topics/${topic}/records`, records(`of ${topic}`));
+  }
+});
+afterAll(() => api.close());
+
+interface Polled {
+  readonly memberId: string;
+  readonly assigned: readonly { readonly topic: string; readonly epoch: number; readonly partition: number }[];
+  readonly records: readonly { readonly topic: string }[];
+}
+
+describe('a group', () => {
+  const POLL = '/v1/groups/mixed/poll';
+
+  it('gives no record of a topic that the caller may not read, whoever the member was', async () => {
+    const joined = (await admin('POST', POLL, { body: { topics: ['open', 'secret'] } })).json<Polled>();
+    expect(joined.records.map(({ topic }) => topic).sort()).toEqual(['open', 'secret']);
+    const { memberId } = joined;
+    const mallory = await callerOf({ topics: 'open', groups: 'mixed', allow: ['consume'] });
+    const reply = await mallory('POST', POLL, { body: { memberId } });
+    expect(reply.json()).toMatchObject({ status: 403, code: 'forbidden', right: 'consume', topic: 'secret' });
+    expect(reply.text).not.toContain('of secret');
+    // Without that topic the member is one that the caller may be.
+    const narrowed = (await mallory('POST', POLL, { body: { memberId, topics: ['open'] } })).json<Polled>();
+    expect(narrowed.records.map(({ topic }) => topic)).toEqual(['open']);
+    await admin('POST', '/v1/groups/mixed/leave', { body: { memberId } });
+  });
+
+  it('shows dead letters of those topics alone that the caller may read', async () => {
+    const group = '/v1/groups/letters';
+    const { memberId, assigned } = (
+      await admin('POST', `${group}/poll`, { body: { topics: ['open', 'secret'] } })
+    ).json<Polled>();
+    const error = { name: 'Error', message: 'no' };
+    for (const { topic, partition, epoch } of assigned) {
+      const body = { memberId, topic, partition, epoch, offset: 0, error, attempts: 1 };
+      expect((await admin('POST', `${group}/dead-letters`, { body })).status).toBe(200);
+    }
+    const reader = await callerOf({ topics: 'open', groups: 'letters', allow: ['consume'] });
+    const { deadLetters } = (await reader('GET', `${group}/dead-letters`)).json<{ deadLetters: { topic: string }[] }>();
+    expect(deadLetters.map(({ topic }) => topic)).toEqual(['open']);
+    expect(await reader('GET', `${group}/dead-letters?topic=secret`)).toMatchObject({ status: 403 });
+    expect(await reader('GET', `${group}/dead-letters?topic=open&topic=secret`)).toMatchObject({ status: 403 });
+    expect((await admin('GET', `${group}/dead-letters`)).json<typeof Object>()).toMatchObject({
+      deadLetters: [{ topic: expect.any(String) }, { topic: expect.any(String) }],
+    });
+  });
+});
+
+describe('a subscription', () => {
+  const PUT = '/v1/subscriptions/pushed';
+  const hook = (path: string) => ({ target: { http: { url: `http://127.0.0.1:9009/${path}` } } });
+
+  it('is made and changed by those alone who may push all its topics to its target', async () => {
+    const entry = { groups: 'pushed', allow: ['subscribe'] as const };
+    const here = { targets: 'http:http://127.0.0.1:9009/a/*' };
+    const mallory = await callerOf({ ...entry, ...here, topics: 'open' }, { ...entry, topics: 'secret' });
+    const put = (body: object) => mallory('PUT', PUT, { body });
+    const stored = await api.stored();
+    // Each is allowed somewhere, not both together.
+    expect((await put({ topics: ['open', 'secret'], ...hook('a/x') })).json()).toMatchObject({
+      ...{ status: 403, code: 'forbidden', right: 'subscribe' },
+      ...{ topic: 'secret', group: 'pushed', target: 'http:http://127.0.0.1:9009/a/x' },
+    });
+    for (const path of ['b/x', 'a/../b', 'a/%2e%2e/b']) {
+      expect(await put({ topics: ['open'], ...hook(path) })).toMatchObject({ status: 403 });
+    }
+    expect(await put({ topics: ['open'], target: { sqs: { queueUrl: 'https://q' } } })).toMatchObject({ status: 403 });
+    expect(await api.stored()).toEqual(stored);
+    expect((await put({ topics: ['open'], ...hook('a/x') })).status).toBe(201);
+    // What it has already counts as what is named.
+    await admin('PUT', PUT, { body: { topics: ['open', 'secret'] } });
+    const before = await api.stored();
+    expect((await put(hook('a/y'))).json()).toMatchObject({ status: 403, topic: 'secret' });
+    expect((await put({ batch: { maxRecords: 7 } })).status).toBe(403);
+    expect(await api.stored()).toEqual(before);
+    expect((await put({ topics: ['open'], ...hook('a/y') })).status).toBe(200);
+  });
+});
+
+describe('a list', () => {
+  it('shows what the caller has any right over, and nothing else', async () => {
+    await admin('PUT', '/v1/topics/gone');
+    await admin('DELETE', '/v1/topics/gone');
+    const names = async (call: typeof admin) => {
+      const [topics, deleted, groups, subscriptions] = await Promise.all(
+        ['topics', 'topics?deleted=true', 'groups', 'subscriptions'].map((list) => call('GET', `/v1/${list}`)),
+      );
+      return [
+        topics!.json<{ topics: { name: string }[] }>().topics.map(({ name }) => name),
+        deleted!.json<{ topics: { name: string }[] }>().topics.map(({ name }) => name),
+        groups!.json<{ groups: { group: string }[] }>().groups.map(({ group }) => group),
+        subscriptions!.json<{ subscriptions: { name: string }[] }>().subscriptions.map(({ name }) => name),
+      ];
+    };
+    expect(await names(admin)).toEqual([['open', 'secret'], ['gone'], ['letters', 'mixed', 'pushed'], ['pushed']]);
+    expect(await names(await callerOf({ topics: 'o*', allow: ['produce'] }))).toEqual([['open'], [], [], []]);
+    const groups = await callerOf({ groups: '*ed', allow: ['admin'] });
+    expect(await names(groups)).toEqual([[], [], ['mixed', 'pushed'], ['pushed']]);
+  });
+
+  it('goes on behind what it does not show', async () => {
+    const last = await callerOf({ topics: 'secret', allow: ['consume'] });
+    const page = (await last('GET', '/v1/topics?limit=1')).json<{ topics: object[]; nextToken: string }>();
+    expect(page.topics).toEqual([]);
+    const next = await last('GET', `/v1/topics?limit=1&nextToken=${page.nextToken}`);
+    expect(next.json()).toMatchObject({ topics: [{ name: 'secret' }] });
+  });
+});

@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Unavailable } from '../../../shared/domain/errors.ts';
+import { LAGS_REPORTED_MAX } from '../../../shared/domain/lag.ts';
+import { hourOf } from '../../../shared/operations/doorbell.ts';
+import { type LagPorts, Lags, measureLag } from '../../../shared/operations/measure-lag.ts';
+import { CaughtUp, sweepWakeUps } from '../../../shared/operations/sweep-wake-ups.ts';
+import { openPushBench, type PushBench } from '../../support/push-bench.ts';
+
+const HOUR = 3_600_000;
+const MINUTE = 60_000;
+const error = { name: 'Error', message: 'no' };
+
+let bench: PushBench;
+let lags: Lags;
+beforeEach(async () => {
+  bench = await openPushBench({ partitions: 2 });
+  lags = new Lags();
+});
+afterEach(() => bench.close());
+
+/** Sweeps, and measures what it saw; wake-ups are lost. */
+async function measured(change: Partial<LagPorts> = {}) {
+  const { ports, backbone } = bench.host();
+  const wakeQueue = { wake: async () => {} };
+  const swept = { ...backbone, ...ports, pending: backbone.pending, wakeQueue, caughtUp: new CaughtUp(), lags };
+  expect(await sweepWakeUps(swept, bench.clock.now() + MINUTE)).toEqual([]);
+  return measureLag({ ...backbone, lags, ...change });
+}
+/** Appends, and marks the partition as a doorbell does. */
+const append = async (values: readonly string[], partition = 0) => {
+  const now = bench.clock.now();
+  const { topicId } = bench.positionId();
+  await bench.host().backbone.touched.note({ topicId, partition }, hourOf(now), now);
+  await bench.append(values, partition);
+};
+
+describe('the lag of subscriptions', () => {
+  it('is not told while nobody is behind, nor of what is on its way, and costs no Query then', async () => {
+    await bench.subscribe();
+    const log = {
+      read: async () => {
+        throw new Error('nothing is to be read');
+      },
+    };
+    expect(await measured({ log })).toEqual({ report: { worst: [] }, failures: [] });
+    await append(['a']);
+    bench.clock.pass(9_000);
+    expect((await measured()).report).toMatchObject({ worst: [] });
+  });
+
+  it('is told in records and in time, over all its partitions, until it has caught up', async () => {
+    await bench.subscribe();
+    await append(['a', 'b']);
+    bench.clock.pass(MINUTE);
+    await append(['c'], 1);
+    bench.clock.pass(MINUTE);
+    const { report } = await measured();
+    expect(report).toMatchObject({
+      worst: [{ subscription: 's', records: 3, ageMs: 2 * MINUTE }],
+      oldestMs: 2 * MINUTE,
+      retentionUsed: (2 * MINUTE) / 604_800_000,
+    });
+    expect(report.unsettledMs).toBeUndefined();
+    for (const partition of [0, 1]) await bench.wake({ partition });
+    expect((await measured()).report).toEqual({ worst: [] });
+  });
+
+  it('is told also while its target is away, and hours after the partition grew', async () => {
+    await bench.subscribe('s', { retry: { maxAttempts: 3, minBackoffMs: 1_000, maxBackoffMs: 5 * HOUR } });
+    bench.scripts.set('s', () => ({ kind: 'away', error, retryAfterMs: HOUR }));
+    await append(['a']);
+    for (let i = 0; i < 4; i++) {
+      await bench.wake();
+      bench.clock.pass(HOUR - 10_000);
+      expect((await measured()).report.worst).toMatchObject([{ subscription: 's', records: 1 }]);
+      bench.clock.pass(10_000);
+    }
+    expect((await measured()).report.oldestMs).toBeGreaterThanOrEqual(4 * HOUR);
+  });
+
+  it('tells of a slot for which it waits and that nobody settles', async () => {
+    await bench.subscribe();
+    const { topicId } = bench.positionId();
+    const now = bench.clock.now();
+    const reservation = { count: 1, time: now, expiresAt: 0, settleMs: 2_000 };
+    await bench.host().backbone.heads.reserve({ topicId, partition: 0 }, '0'.repeat(24), reservation, () => false);
+    await append(['b']);
+    bench.clock.pass(9_000);
+    expect((await measured()).report.unsettledMs).toBeUndefined(); // it may be in flight
+    bench.clock.pass(MINUTE);
+    expect((await measured()).report.unsettledMs).toBe(69_000);
+    await bench.wake();
+    expect((await measured()).report.unsettledMs).toBeUndefined();
+  });
+
+  it('is told of few in an hour; the longest wait is that of all', async () => {
+    const names = ['s', ...Array.from({ length: LAGS_REPORTED_MAX + 1 }, (_, i) => `s${i}`)];
+    for (const name of names) await bench.subscribe(name);
+    await append(['a']);
+    bench.clock.pass(MINUTE);
+    const told = (await measured()).report.worst.map(({ subscription }) => subscription);
+    expect(told).toHaveLength(LAGS_REPORTED_MAX);
+    for (const name of told) await bench.wake({ to: { group: bench.positionId(0, name).group, topic: 't', known: 2 } });
+    const later = (await measured()).report;
+    expect(later).toMatchObject({ worst: [], oldestMs: MINUTE });
+    bench.clock.pass(HOUR); // other places
+    const others = (await measured()).report.worst.map(({ subscription }) => subscription);
+    expect([...told, ...others].sort()).toEqual(names.sort());
+  });
+
+  it('keeps what is known when single positions cannot be looked at', async () => {
+    await bench.subscribe();
+    await append(['a']);
+    bench.clock.pass(MINUTE);
+    const refusal = new Unavailable('no answer');
+    const log = {
+      read: async () => {
+        throw refusal;
+      },
+    };
+    const { report, failures } = await measured({ log });
+    expect(failures).toEqual([refusal]);
+    expect(report.worst).toMatchObject([{ subscription: 's', records: 1, ageMs: MINUTE }]);
+  });
+});
