@@ -72,13 +72,15 @@ export class PreparedAppend {
     this.offsets = offsets;
     this.items = puts.map(({ Item, ...put }) => {
       const stored = { ...put, Item: Object.fromEntries(Object.entries(Item).map(fromBase64)) };
-      return {
+      const item = {
         // Looked at when the request is written, which is when it is sent.
         get Put() {
           if (connection.surroundings.now() > until) throw new PreparedExpired(topic, lifeMs);
           return stored;
         },
       };
+      prepared.add(item);
+      return item;
     });
   }
 
@@ -106,6 +108,13 @@ export class PreparedAppend {
   }
 }
 
+const prepared = new WeakSet<object>();
+
+/** Whether a write of a transaction is one of those that `prepareAppend` gave. */
+export function isPrepared(write: object): boolean {
+  return prepared.has(write);
+}
+
 /** @throws {ValidationError} @throws {RecordTooLarge} @throws {ApiError} @throws {ConnectionError} @throws {RequestTimeout} @throws {Aborted} */
 export async function prepareAppend<T>(
   connection: Connection,
@@ -129,8 +138,8 @@ export async function prepareAppend<T>(
     return transport.call({ method: 'POST', path, body, signal });
   };
   const answer = await retrying(attempt, { ...retry, signal, surroundings });
-  const prepared = answer.json<Prepared>();
-  return new PreparedAppend(connection, topic, prepared, askedAt + prepared.lifeMs);
+  const told = answer.json<Prepared>();
+  return new PreparedAppend(connection, topic, told, askedAt + told.lifeMs);
 }
 
 function isDone(outcome: unknown): boolean {

@@ -66,6 +66,8 @@ export const SPILL_ABOVE_BYTES_DEFAULT = 32 * 1024;
 export const EVENTS_PER_REQUEST_MAX = 100;
 /** Writes in one transaction. Source: AWS, DynamoDB quotas, "TransactWriteItems". */
 export const TRANSACTION_WRITES_MAX = 100;
+/** Bytes in one transaction, all items together. Source: the same. */
+export const TRANSACTION_BYTES_MAX = 4_000_000;
 /** Partitions to which one prepared append may go: the business write has to fit beside it. */
 export const PREPARED_PARTITIONS_MAX = TRANSACTION_WRITES_MAX - 1;
 /** Bytes of one prepared append: DynamoDB takes 4 MB in a transaction, and the answer that hands it out is base64 of 6 MB. */

@@ -59,6 +59,10 @@ import type { UploadId } from '../domain/upload.ts';
  * State  pending        pk=pending, sk=<groupId>#<topicId>.      position that  yes      v group topic known dueAt
  *                       <partition>, with #redrive at its end    must not rest
  *                       where dead letters are to be given back
+ * State  done           pk=<group>#done.<topicId>.<partition>,   record that was   never    v at expiresAt?
+ *                       sk=<offset, 16 digits>                   processed once
+ * State  effect         pk=<group>#effects.<topicId>.            effect of a       yes      v token at until result?
+ *                       <partition>, sk=<offset, 16 digits>      record                     expiresAt?
  * State  dead letter    pk=<group>#dead-letters, sk=<topicId>.   dead letter    redrive  v topic payload or object, error
  *                       <partition, 4 digits>.<offset, 16>                               attempts redrives firstFailedAt
  *                                                                                        deadLetteredAt redriveAt history
@@ -205,6 +209,16 @@ export function groupTopicKey(group: GroupId, topicId: string): StateKey {
 
 export function positionKey(position: PositionId): StateKey {
   return { pk: `${ownedBy(position.group)}${logKey(position)}`, sk: 'position' };
+}
+
+/** The record that this group has processed. */
+export function doneKey(position: PositionId, offset: number): StateKey {
+  return { pk: `${ownedBy(position.group)}done.${logKey(position)}`, sk: padded(offset, OFFSET_DIGITS) };
+}
+
+/** What one record of this group has done outside. */
+export function effectKey(position: PositionId, offset: number): StateKey {
+  return { pk: `${ownedBy(position.group)}effects.${logKey(position)}`, sk: padded(offset, OFFSET_DIGITS) };
 }
 
 /** Partition key of all dead letters of a group, sorted by topic id, partition, offset. */

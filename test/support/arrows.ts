@@ -29,7 +29,9 @@ const PARTS: Readonly<Record<string, Part>> = {
     packages: ['node:', '@aws-sdk/', '@middy/', '@aws-lambda-powertools/', 'aws-lambda', 'ulid'],
   },
   infra: { parts: FOR_INFRA, packages: ['node:', 'aws-cdk-lib', 'constructs', 'cdk-nag', 'esbuild'] },
-  client: { parts: ['shared/domain', 'shared/wire'], packages: ['node:', ...FOR_SIGNING] },
+  // It writes the backbone's own items beside the user's, by the user's client.
+  'client/effects': { parts: ['client', 'shared/domain', 'shared/store'], packages: ['node:', '@aws-sdk/client-dynamodb'] },
+  client: { parts: ['client/effects', 'shared/domain', 'shared/wire'], packages: ['node:', ...FOR_SIGNING] },
   cli: {
     // The doctor looks where no API leads; it is loaded when it is called.
     parts: ['client', 'local', 'functions/doctor.ts', 'shared/domain', 'shared/wire'],
@@ -45,7 +47,7 @@ const PARTS: Readonly<Record<string, Part>> = {
  * `client` and `cli` are messages.
  */
 const MAKE_CLIENTS = ['functions', 'local', 'bench'];
-const CALL_CLIENTS = ['shared/store', 'shared/target', 'client', 'cli', 'local', 'bench'];
+const CALL_CLIENTS = ['shared/store', 'shared/target', 'client/effects', 'client', 'cli', 'local', 'bench'];
 /** The words and the decisions take time, randomness and surroundings as arguments. */
 const PURE = ['shared/domain', 'shared/operations', 'shared/wire'];
 

@@ -1,0 +1,174 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
+import { RETENTION_FOREVER } from '../../shared/domain/limits.ts';
+import { checkOwned, markDone, moveBehind, type OwnedRecord, readOwned } from '../../shared/store/once-items.ts';
+import { InvalidOptions } from '../errors.ts';
+import type { Delivered, DeliveryIds, RecordDelivery } from './delivery.ts';
+import { DeliveryFenced } from './errors.ts';
+import { inTurn } from './in-turn.ts';
+import { checkWrites, commands, isPassing, isRefused, type Reason, reasonsOf, type Sender } from './transaction.ts';
+
+export interface OnceOptions {
+  /** A client of your own: its role needs the rights of `backbone.grantProcessOnce`. */
+  readonly dynamodb: Sender;
+  /** Default: the environment's `VERTEBRA_STATE_TABLE`. */
+  readonly stateTable?: string;
+}
+
+/** Times a transaction is sent that only others' haste, or an outdated view, has cancelled. */
+const TRIES_MAX = 8;
+const PAUSE_MS = 30;
+/** Beside the user's writes. */
+const OWN_WRITES = 2;
+/** A redelivery that runs late still finds the mark. */
+const MARK_MARGIN_MS = 24 * 3_600_000;
+
+/** Positions whose committed offset this process knows, because it moved it. */
+const known = new Map<string, number>();
+const KNOWN_MAX = 10_000;
+
+/**
+ * Processes a record exactly once: your writes, a mark that it is done, and the position's move behind it are one
+ * transaction. A record that was processed before is passed, whoever did it; a delivery that was given up changes nothing, however late
+ * it comes.
+ *
+ * @param delivered a message of a consumer, or a record of `deliveriesOf`
+ * @param writes for TransactWriteItems: at most 98, 4 MB
+ * @returns `done: false` when it had been processed before: nothing was written
+ * @throws {DeliveryFenced} nothing was written; {InvalidOptions} nothing was sent; the SDK's own error for what the transaction
+ *   failed with, a TransactionCanceledException where a condition of yours did: nothing was written, or, when no answer came, it is not
+ *   known: the next delivery finds out
+ */
+export async function processOnce(
+  delivered: Delivered,
+  writes: readonly TransactWriteItem[],
+  options: OnceOptions,
+): Promise<{ readonly done: boolean }> {
+  const delivery = deliveryOf(delivered);
+  const table = stateTableOf(options);
+  checkWrites(writes, OWN_WRITES, [table, ...logTable()]);
+  const { group, topic, partition } = delivery;
+  // Each would find the other's move otherwise, and conflict with it.
+  return inTurn(`${table} ${group} ${topic} ${partition}`, () =>
+    new Once(delivery, writes, options.dynamodb, table).run(),
+  );
+}
+
+class Once {
+  readonly #delivery: RecordDelivery;
+  readonly #writes: readonly TransactWriteItem[];
+  readonly #dynamodb: Sender;
+  readonly #table: string;
+
+  constructor(delivery: RecordDelivery, writes: readonly TransactWriteItem[], dynamodb: Sender, table: string) {
+    this.#delivery = delivery;
+    this.#writes = writes;
+    this.#dynamodb = dynamodb;
+    this.#table = table;
+  }
+
+  async run(): Promise<{ done: boolean }> {
+    let ids = await this.#delivery.identify();
+    let isAnew = false;
+    for (let tries = 1; ; tries++) {
+      const record = recordOf(this.#delivery, ids);
+      const refusal = await this.#send(record, ids);
+      if (refusal === undefined) return { done: true };
+      const { error, reasons } = refusal;
+      const [mark, position] = reasons.slice(this.#writes.length);
+      if (isRefused(mark)) return { done: false };
+      if (isRefused(position)) {
+        const verdict = await this.#judge(record, position!);
+        if (verdict === 'passed') return { done: false };
+        if (verdict === 'lost') {
+          if (isAnew) throw new DeliveryFenced(this.#delivery);
+          ids = await this.#delivery.identify(true);
+          isAnew = true;
+        }
+      } else if (!isPassing(reasons)) throw error;
+      if (tries === TRIES_MAX) throw error;
+      await sleep(Math.random() * PAUSE_MS * tries);
+    }
+  }
+
+  async #send(
+    record: OwnedRecord,
+    ids: DeliveryIds,
+  ): Promise<{ error: unknown; reasons: readonly Reason[] } | undefined> {
+    const { TransactWriteItemsCommand } = await commands();
+    const now = Date.now();
+    const key = keyOf(record);
+    const committed = known.get(key) ?? record.offset;
+    const moves = !this.#delivery.isRedriven && committed === record.offset;
+    const own = moves ? moveBehind(this.#table, record) : checkOwned(this.#table, record, this.#delivery.isRedriven);
+    const mark = markDone(this.#table, record, now, expiryOf(ids.retentionMs, now));
+    try {
+      await this.#dynamodb.send(new TransactWriteItemsCommand({ TransactItems: [...this.#writes, mark, own] }));
+    } catch (error) {
+      const reasons = reasonsOf(error);
+      if (reasons === undefined) throw error;
+      return { error, reasons };
+    }
+    if (moves) remember(key, record.offset + 1);
+    return undefined;
+  }
+
+  /** What the position is, that refused: another's, past the record, or not yet at it. */
+  async #judge(record: OwnedRecord, { Item }: Reason): Promise<'passed' | 'lost' | 'again'> {
+    const found = readOwned(Item ?? (await this.#find(record)));
+    if (found === undefined || found.epoch !== record.epoch || !found.isOwned) return 'lost';
+    remember(keyOf(record), found.committed);
+    return found.committed > record.offset && !this.#delivery.isRedriven ? 'passed' : 'again';
+  }
+
+  /** For engines that do not tell. */
+  async #find(record: OwnedRecord): Promise<Record<string, never> | undefined> {
+    const { GetItemCommand } = await commands();
+    const { Key } = checkOwned(this.#table, record, true).ConditionCheck!;
+    const { Item } = await this.#dynamodb.send(
+      new GetItemCommand({ TableName: this.#table, Key: Key!, ConsistentRead: true }),
+    );
+    return Item as Record<string, never> | undefined;
+  }
+}
+
+/** @throws {InvalidOptions} */
+export function deliveryOf({ delivery }: Delivered): RecordDelivery {
+  if (delivery !== undefined) return delivery;
+  throw new InvalidOptions(
+    'The message does not come from a consumer group or a subscription: nothing knows whether it is processed',
+  );
+}
+
+/** @throws {InvalidOptions} */
+export function stateTableOf({ stateTable = process.env.VERTEBRA_STATE_TABLE }: OnceOptions): string {
+  if (stateTable !== undefined && stateTable !== '') return stateTable;
+  throw new InvalidOptions(
+    "No State table: give 'stateTable', or set VERTEBRA_STATE_TABLE, as backbone.grantProcessOnce does",
+  );
+}
+
+/** The record, by the incarnations of its group and topic. */
+export function recordOf({ group, partition, offset, epoch }: RecordDelivery, ids: DeliveryIds): OwnedRecord {
+  return { position: { group: { name: group, id: ids.groupId }, topicId: ids.topicId, partition }, epoch, offset };
+}
+
+/** Epoch s, 0: never. No record outlives its mark. */
+export function expiryOf(retentionMs: number, now: number): number {
+  return retentionMs === RETENTION_FOREVER ? 0 : Math.ceil((now + retentionMs + MARK_MARGIN_MS) / 1_000);
+}
+
+function logTable(): string[] {
+  const table = process.env.VERTEBRA_LOG_TABLE;
+  return table ? [table] : [];
+}
+
+function keyOf({ position: { group, topicId, partition }, epoch }: OwnedRecord): string {
+  return `${group.id} ${topicId} ${partition} ${epoch}`;
+}
+
+function remember(key: string, committed: number): void {
+  known.delete(key);
+  known.set(key, committed);
+  if (known.size > KNOWN_MAX) known.delete(known.keys().next().value!);
+}
