@@ -20,6 +20,8 @@ export interface WakeUp extends PartitionId {
   readonly isRedrive?: boolean;
   /** Times that a delivery has sent it on. */
   readonly hop: number;
+  /** The position's, when it was sent on because somebody was at it, or it had failed. With another one that is over. */
+  readonly epoch?: number;
 }
 
 /** A position of a subscription to be looked at, whatever becomes of its wake-ups, until there is nothing to do. */

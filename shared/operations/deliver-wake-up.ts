@@ -35,8 +35,8 @@ const UNSETTLED_WAIT_MS = SETTLE_AFTER_MS + 1_000;
  */
 export async function deliverWakeUp(ports: DeliverPorts, wakeUp: WakeUp, call: DeliverCall): Promise<void> {
   // Whether somebody was sent it, and is past it, nobody knows: each has to look.
-  const { last: _, ...insisting } = wakeUp;
-  const heard = call.isReturned ? insisting : wakeUp;
+  const { last: _, epoch: __, ...whole } = wakeUp;
+  const heard = call.isReturned ? whole : wakeUp;
   if (wakeUp.to !== undefined) return deliverOwn(ports, { ...heard, to: wakeUp.to }, call);
   await deliverToOne(ports, heard, call);
 }
@@ -74,13 +74,16 @@ async function deliverOwn(
 ): Promise<void> {
   const { to, topicId, partition } = wakeUp;
   const id = { group: to.group, topicId, partition };
+  let seen: number | undefined;
   for (let looks = 0; looks < LOOKS_MAX; looks++) {
     const found = await find(ports, id, to);
     if (found === undefined) return;
     const { position, subscription } = found;
     const waitMs = waitOf(position, ports.clock.now());
-    if (wakeUp.last !== undefined && (waitMs > 0 || position.committed > wakeUp.last)) return;
-    if (waitMs > CLOCK_MARGIN_MS) return sendOn(ports, wakeUp, waitMs);
+    if (waitMs > 0 && isLeftToOthers(wakeUp, seen ?? wakeUp.epoch, position)) return;
+    if (wakeUp.last !== undefined && position.committed > wakeUp.last) return;
+    seen = position.epoch;
+    if (waitMs > CLOCK_MARGIN_MS) return sendOn(ports, wakeUp, waitMs, seen);
     if (waitMs > 0) {
       await ports.sleep(waitMs);
       continue;
@@ -107,6 +110,16 @@ async function deliverOwn(
   }
   // Others are at it; should they not look once more, this one does.
   await sendOn(ports, wakeUp, CLOCK_MARGIN_MS);
+}
+
+/**
+ * Whether a position that waits may be left to whoever made it wait. One that came for a record may: whoever is at it looks
+ * once more. So may one that saw it in another epoch: who took it since was woken, too, and his wake-up is not done before.
+ */
+function isLeftToOthers({ last, isRedrive }: Own, seen: number | undefined, { epoch }: Position): boolean {
+  if (last !== undefined) return true;
+  // Whoever is at it may look for what is behind alone.
+  return !isRedrive && seen !== undefined && seen !== epoch;
 }
 
 /** @returns undefined when there is nobody to deliver to */
@@ -162,9 +175,11 @@ async function topicOf(ports: DeliverPorts, name: string, topicId: string): Prom
   }
 }
 
-async function sendOn(ports: DeliverPorts, wakeUp: Own, delayMs: number): Promise<void> {
+async function sendOn(ports: DeliverPorts, wakeUp: Own, delayMs: number, epoch?: number): Promise<void> {
   const { to, topicId, partition, hop, isRedrive } = wakeUp;
-  if (hop < WAKE_HOPS_MAX) return ports.wakeQueue.wake([insisting(wakeUp)], delayMs);
+  if (hop < WAKE_HOPS_MAX) {
+    return ports.wakeQueue.wake([{ ...insisting(wakeUp), ...(epoch !== undefined && { epoch }) }], delayMs);
+  }
   await ports.pending.put({
     to,
     topicId,
