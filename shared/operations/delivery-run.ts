@@ -9,7 +9,7 @@ import type { Subscriber } from '../domain/wake-up.ts';
 import type { DeliverPorts, DeliverySink } from './deliver-ports.ts';
 import { keepDeadLetter } from './keep-dead-letter.ts';
 import { lookAtPartition } from './partition-look.ts';
-import { PositionLease } from './position-lease.ts';
+import { PositionLease, type Progress } from './position-lease.ts';
 import { standingOf, stopSubscription } from './stop-subscription.ts';
 
 /** What a run is about. */
@@ -144,11 +144,11 @@ export class DeliveryRun {
     const call = { offsets: records.map(({ offset }) => offset), next, hasMore: await isMore, tookMs: now - startedAt };
     const outcome = judgeCall(this.#push, call, delivered, subscription, now, this.#ports.random());
     this.#count(outcome.committed);
+    if (outcome.kind === 'stop') return this.#stop(outcome.stop, outcome);
     this.#committed = outcome.committed;
     this.#push = outcome.push;
     if (outcome.kind === 'went') return this.#proceed(outcome.hasMore);
     if (outcome.kind === 'dead') return this.#bury(sink, outcome.committed, outcome.letter);
-    if (outcome.kind === 'stop') return this.#stop(outcome.stop);
     return this.#retry(outcome.push.failure!.retryAt - now);
   }
 
@@ -172,10 +172,12 @@ export class DeliveryRun {
     const { error, attempts, firstFailedAt } = letter;
     const about = { topicId: id.topicId, partition: id.partition, offset, topic: topic.name, error, attempts };
     await keepDeadLetter(this.#ports, id.group, { ...about, firstFailedAt }, sink.keep(offset));
-    this.#committed = offset + 1;
-    const { push, stop } = afterDeadLetter(this.#push, this.#committed, letter, subscription);
+    const committed = offset + 1;
+    const { push, stop } = afterDeadLetter(this.#push, committed, letter, subscription);
+    if (stop !== undefined) return this.#stop(stop, { committed, push });
+    this.#committed = committed;
     this.#push = push;
-    return stop === undefined ? this.#proceed(true) : this.#stop(stop);
+    return this.#proceed(true);
   }
 
   /** Commits, and goes on owning the position while there is more; the release rides on the last commit. */
@@ -204,9 +206,12 @@ export class DeliveryRun {
     return waitMs <= WAKE_DELAY_MS_MAX ? { kind: 'later', waitMs } : IDLE;
   }
 
-  async #stop(stop: Stop): Promise<Went> {
+  /** Should it not be stopped, the record is not settled, and what counts up to the stop is not forgotten. */
+  async #stop(stop: Stop, { committed, push }: Progress): Promise<Went> {
     const { subscription, id } = this.#of;
     await stopSubscription(this.#ports, id.group, stop);
+    this.#committed = committed;
+    this.#push = push;
     this.#ports.observe({ kind: 'subscription_stopped', group: subscription.group.name });
     await this.#step(false, true);
     return IDLE;

@@ -82,6 +82,51 @@ describe('a wake-up', () => {
     expect(bench.delivered()).toEqual([0, 1]);
   });
 
+  it('that waits for somebody waits on while he is at it, and is left to whoever was woken and took it since', async () => {
+    await bench.subscribe();
+    await bench.append(values(2));
+    const { ports } = bench.host();
+    const takeAs = async (owner: string) => {
+      const now = bench.clock.now();
+      const seen = await bench.position();
+      const by = { owner, epoch: Math.max(now, seen.epoch + 1), until: now + 45_000, now };
+      expect(await ports.pushPositions.take(bench.positionId(), seen, by)).toBe(true);
+      return by;
+    };
+    const { push = {}, ...first } = { ...(await takeAs('first')), ...(await bench.position()) };
+    await bench.wake({ last: 1 }, undefined, true);
+    const { wakeUp } = bench.queue.pop()!;
+    bench.clock.pass(44_000);
+    const until = bench.clock.now() + 45_000;
+    await ports.pushPositions.step(
+      bench.positionId(),
+      { owner: 'first', epoch: first.epoch },
+      { ...first, until, push },
+    );
+    await bench.wake(wakeUp);
+    expect(bench.queue.pop()).toMatchObject({ at: until + 1, wakeUp: { hop: 2 } });
+    bench.clock.pass(46_000);
+    await takeAs('second');
+    await bench.wake(wakeUp);
+    expect(bench.queue).toEqual([]);
+    // Whether the second one's wake-up was this one itself, nobody knows.
+    await bench.wake(wakeUp, undefined, true);
+    expect(bench.queue).toHaveLength(1);
+    expect(bench.calls).toEqual([]);
+  });
+
+  it('that waits for the next try of a record is left to whoever tried it since, and so do not add up', async () => {
+    await bench.subscribe();
+    await bench.append(values(1));
+    bench.scripts.set('s', () => ({ kind: 'away', retryAfterMs: 5_000, error }));
+    await bench.wake({ last: 0 });
+    for (let copies = 0; copies < 4; copies++) await bench.wake({ last: 0 }, undefined, true);
+    expect(bench.queue).toHaveLength(5);
+    await bench.drain(5_010);
+    expect(bench.calls).toHaveLength(2);
+    expect(bench.queue).toHaveLength(1);
+  });
+
   it('for a paused, a deleted or a made-again subscription brings nothing', async () => {
     const to = await bench.subscribe('s', { state: 'paused' });
     await bench.append(values(1));
@@ -338,6 +383,26 @@ describe('a delivery that fails', () => {
     bench.scripts.delete('s');
     await bench.wake({});
     expect(bench.delivered().slice(-20)).toEqual(upTo(30).slice(10));
+  });
+
+  it('at ten records in a row goes no further though the halt cannot be written', async () => {
+    await bench.subscribe('s', { retry: { maxAttempts: 1, minBackoffMs: 10, maxBackoffMs: 100 } });
+    await bench.append(values(30));
+    bench.scripts.set('s', () => ({ kind: 'failed', error }));
+    const host = bench.host();
+    const unwritable = async () => {
+      throw new WriteFailed('unreachable', true, new Error('no answer'));
+    };
+    const ports = { ...host.aside, subscriptions: { read: bench.subscription, change: unwritable } };
+    const wakeUp = { ...bench.positionId(), last: 29, hop: 0 };
+    const deadline = bench.clock.now() + DELIVER_FUNCTION_TIMEOUT_MS;
+    await expect(deliverWakeUp(ports, wakeUp, { isReturned: false, deadline })).rejects.toThrow(WriteFailed);
+    expect(await bench.position()).toMatchObject({ committed: 9, push: { deadLettersInARow: 9 } });
+    await bench.wake({}, host);
+    await bench.drain(60_000);
+    expect([...new Set(bench.letters.map(({ offset }) => offset))]).toEqual(upTo(10));
+    expect(await bench.subscription()).toMatchObject({ state: 'halted' });
+    expect((await bench.position()).committed).toBe(10);
   });
 
   it('as often as it may halts the subscription where that is wanted, and counts anew when it is resumed', async () => {
