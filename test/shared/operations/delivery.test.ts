@@ -5,6 +5,7 @@ import {
   SETTLE_AFTER_MS,
   WAKE_HOPS_MAX,
 } from '../../../shared/domain/limits.ts';
+import type { WakeUp } from '../../../shared/domain/wake-up.ts';
 import { WriteFailed } from '../../../shared/domain/write-failed.ts';
 import { deliverWakeUp } from '../../../shared/operations/deliver-wake-up.ts';
 import { openPushBench, type PushBench } from '../../support/push-bench.ts';
@@ -262,11 +263,14 @@ describe('a wake-up', () => {
     expect(await bench.position()).toMatchObject({ push: { isSlow: true } });
     await bench.append(values(1));
     const host = bench.host();
-    const handed: unknown[] = [];
-    const ports = { ...host.ports, aside: async (wakeUp: unknown) => void handed.push(wakeUp) };
+    const handed: WakeUp[] = [];
+    const ports = { ...host.ports, aside: async (wakeUp: WakeUp) => void handed.push(wakeUp) };
     await bench.wake({ last: 1 }, { ...host, ports });
     expect(handed).toHaveLength(1);
     expect(bench.calls).toHaveLength(1);
+    await bench.wake({ last: 1, hop: WAKE_HOPS_MAX, to: handed[0]!.to! }, { ...host, ports });
+    expect(handed).toHaveLength(1); // it is left to the sweep
+    expect((await bench.host().backbone.pending.list(10)).items).toHaveLength(1);
     bench.scripts.delete('s');
     await bench.wake({ last: 1 });
     expect(await bench.position()).toMatchObject({ committed: 2, push: {} });
