@@ -1,22 +1,19 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { type GroupsEnv, readGroupsEnv } from '../shared/env.ts';
+import { readGroupsEnv } from '../shared/env.ts';
 import { commitOffsets } from '../shared/operations/commit-offsets.ts';
 import { deadLetter } from '../shared/operations/dead-letter.ts';
 import { deleteGroup } from '../shared/operations/delete-group.ts';
 import { describeGroup, listGroups } from '../shared/operations/describe-groups.ts';
 import { heartbeatGroup } from '../shared/operations/heartbeat-group.ts';
 import { leaveGroup } from '../shared/operations/leave-group.ts';
-import { listDeadLetters, removeDeadLetter } from '../shared/operations/list-dead-letters.ts';
-import { PlanCache } from '../shared/operations/plan-cache.ts';
+import { listDeadLetters, removeDeadLetter, showDeadLetter } from '../shared/operations/list-dead-letters.ts';
 import { pollGroup } from '../shared/operations/poll-group.ts';
-import { ProvenOffsets } from '../shared/operations/proven-offsets.ts';
+import { redriveDeadLetters } from '../shared/operations/redrive-dead-letters.ts';
 import { resetGroup } from '../shared/operations/reset-group.ts';
 import { refuseWithoutSubscription } from '../shared/operations/subscriptions.ts';
-import { DeadLetterObjects } from '../shared/store/dead-letter-objects.ts';
-import { DeadLetterQueue } from '../shared/store/dead-letter-queue.ts';
 import { DeadLetterAnswer } from '../shared/wire/dead-letter-answer.ts';
-import { encodeKeptRecord } from '../shared/wire/dead-letter-record.ts';
+import { correctLetter, encodeKeptRecord, keyOfLetter } from '../shared/wire/dead-letter-record.ts';
 import { groupAnswer, groupListAnswer, resetAnswer } from '../shared/wire/group-admin-answers.ts';
 import {
   onlyGroupOf,
@@ -33,13 +30,12 @@ import {
   parsePollRequest,
 } from '../shared/wire/group-requests.ts';
 import { jsonAnswer } from '../shared/wire/http-answer.ts';
+import { parseRedriveRequest } from '../shared/wire/redrive-request.ts';
 import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
-import { type Backbone, type Clients, openBackbone } from './backbone.ts';
+import { openBackbone } from './backbone.ts';
+import { type GroupsBackbone, openGroups } from './groups-backbone.ts';
 import { observe } from './observability.ts';
 import { awsDynamoDB, CALLS } from './tables.ts';
-
-/** Everything that consumer groups need. */
-export type GroupsBackbone = ReturnType<typeof openGroups>;
 
 /** The members' side of consumer groups, and the administrators'. */
 export function groupsHandler(backbone: GroupsBackbone, corsOrigins?: readonly string[]): GatewayHandler {
@@ -48,26 +44,13 @@ export function groupsHandler(backbone: GroupsBackbone, corsOrigins?: readonly s
 
 export const handler = apiHandler(() => groupRoutes(awsGroups()));
 
-/** @param backbone what appending and reading need, over the same clients */
-export function openGroups(
-  backbone: Backbone,
-  { s3, sqs }: Pick<Clients, 's3'> & { readonly sqs: SQSClient },
-  env: Pick<GroupsEnv, 'bucket' | 'deadLetterQueueUrl'>,
-) {
-  return {
-    ...backbone,
-    plans: new PlanCache(),
-    proven: new ProvenOffsets(),
-    deadLetterObjects: new DeadLetterObjects(s3, env.bucket),
-    deadLetterQueue: new DeadLetterQueue(sqs, env.deadLetterQueueUrl),
-  };
-}
-
 function awsGroups(): GroupsBackbone {
   const env = readGroupsEnv();
   const clients = { dynamodb: awsDynamoDB(), s3: new S3Client(CALLS), sqs: new SQSClient(CALLS) };
   return openGroups(openBackbone(clients, env, observe), clients, env);
 }
+
+const LETTERS = { keyOf: keyOfLetter, correct: correctLetter };
 
 function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
   return {
@@ -97,6 +80,13 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
       const answer = new DeadLetterAnswer(listing);
       return answer.finish(await listDeadLetters(backbone, listing, answer));
     },
+    'POST /v1/groups/{group}/dead-letters/redrive': async (request, deadline) =>
+      jsonAnswer(await redriveDeadLetters(backbone, { ...parseRedriveRequest(request), deadline }, LETTERS), 202),
+    'GET /v1/groups/{group}/dead-letters/{id}': async (request) => {
+      const answer = new DeadLetterAnswer({});
+      await showDeadLetter(backbone, onlyGroupOf(request), request.parameters.get('id') ?? '', answer);
+      return answer.finishOne();
+    },
     'DELETE /v1/groups/{group}/dead-letters/{id}': async (request) => {
       await removeDeadLetter(backbone, onlyGroupOf(request), request.parameters.get('id') ?? '');
       return { status: 204 };
@@ -106,6 +96,18 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
       await refuseWithoutSubscription(backbone, listing.group);
       const answer = new DeadLetterAnswer(listing);
       return answer.finish(await listDeadLetters(backbone, listing, answer));
+    },
+    'POST /v1/subscriptions/{name}/dead-letters/redrive': async (request, deadline) => {
+      const wish = parseRedriveRequest(request);
+      await refuseWithoutSubscription(backbone, wish.group);
+      return jsonAnswer(await redriveDeadLetters(backbone, { ...wish, deadline }, LETTERS), 202);
+    },
+    'GET /v1/subscriptions/{name}/dead-letters/{id}': async (request) => {
+      const name = onlyGroupOf(request);
+      await refuseWithoutSubscription(backbone, name);
+      const answer = new DeadLetterAnswer({});
+      await showDeadLetter(backbone, name, request.parameters.get('id') ?? '', answer);
+      return answer.finishOne();
     },
     'DELETE /v1/subscriptions/{name}/dead-letters/{id}': async (request) => {
       const name = onlyGroupOf(request);

@@ -3,7 +3,6 @@ import { LambdaClient } from '@aws-sdk/client-lambda';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { readSubscriptionsEnv } from '../shared/env.ts';
 import { putSubscription } from '../shared/operations/put-subscription.ts';
-import { type RedrivePorts, redriveDeadLetters } from '../shared/operations/redrive-dead-letters.ts';
 import { seekSubscription } from '../shared/operations/seek-subscription.ts';
 import type { SubscriptionPorts } from '../shared/operations/subscription-ports.ts';
 import {
@@ -11,7 +10,6 @@ import {
   describeSubscription,
   listSubscriptions,
   pauseSubscription,
-  refuseWithoutSubscription,
   resumeSubscription,
   rotateSecret,
 } from '../shared/operations/subscriptions.ts';
@@ -19,7 +17,6 @@ import { DeliverySwitch } from '../shared/store/delivery-switch.ts';
 import { WakeQueue } from '../shared/store/wake-queue.ts';
 import { RemoteCheck } from '../shared/target/remote-check.ts';
 import { jsonAnswer } from '../shared/wire/http-answer.ts';
-import { parseRedriveRequest } from '../shared/wire/redrive-request.ts';
 import {
   putSubscriptionAnswer,
   seekAnswer,
@@ -45,11 +42,8 @@ import { awsDynamoDB, CALLS, openTables, type Tables } from './tables.ts';
 /** A target that is looked at may take its time: its name is resolved, or a service asked. */
 const LOOKS = { ...CALLS, requestHandler: { ...CALLS.requestHandler, requestTimeout: 15_000 } };
 
-/** All that whoever looks after subscriptions needs. */
-export type SubscriptionsBackbone = SubscriptionPorts & RedrivePorts;
-
 /** Whoever looks after subscriptions. */
-export function subscriptionsHandler(ports: SubscriptionsBackbone, corsOrigins?: readonly string[]): GatewayHandler {
+export function subscriptionsHandler(ports: SubscriptionPorts, corsOrigins?: readonly string[]): GatewayHandler {
   return apiHandler(() => subscriptionRoutes(ports), corsOrigins, ports.clock);
 }
 
@@ -61,7 +55,7 @@ export function openSubscriptions(
   sqs: Pick<SQSClient, 'send'>,
   { wakeQueueUrl }: { readonly wakeQueueUrl: string },
   of: Pick<SubscriptionPorts, 'targets' | 'deliveries'>,
-): SubscriptionsBackbone {
+): SubscriptionPorts {
   return {
     ...tables,
     ...of,
@@ -70,7 +64,7 @@ export function openSubscriptions(
   };
 }
 
-function awsSubscriptions(): SubscriptionsBackbone {
+function awsSubscriptions(): SubscriptionPorts {
   const env = readSubscriptionsEnv();
   const lambda = new LambdaClient(LOOKS);
   return openSubscriptions(openTables(awsDynamoDB(), env, observe), new SQSClient(CALLS), env, {
@@ -79,7 +73,7 @@ function awsSubscriptions(): SubscriptionsBackbone {
   });
 }
 
-function subscriptionRoutes(ports: SubscriptionsBackbone): ApiRoutes {
+function subscriptionRoutes(ports: SubscriptionPorts): ApiRoutes {
   return {
     'PUT /v1/subscriptions/{name}': async (request) => {
       const [name, wish] = [subscriptionOf(request), parseSubscriptionRequest(request)];
@@ -99,13 +93,6 @@ function subscriptionRoutes(ports: SubscriptionsBackbone): ApiRoutes {
       subscriptionAnswer(await resumeSubscription(ports, emptyBodyFor(request))),
     'POST /v1/subscriptions/{name}/seek': async (request) =>
       seekAnswer(await seekSubscription(ports, parseSeekRequest(request))),
-    'POST /v1/groups/{group}/dead-letters/redrive': async (request, deadline) =>
-      jsonAnswer(await redriveDeadLetters(ports, { ...parseRedriveRequest(request), deadline }), 202),
-    'POST /v1/subscriptions/{name}/dead-letters/redrive': async (request, deadline) => {
-      const wish = parseRedriveRequest(request);
-      await refuseWithoutSubscription(ports, wish.group);
-      return jsonAnswer(await redriveDeadLetters(ports, { ...wish, deadline }), 202);
-    },
     'POST /v1/subscriptions/{name}/rotate-secret': async (request) =>
       jsonAnswer({ secret: await rotateSecret(ports, emptyBodyFor(request)) }),
   };

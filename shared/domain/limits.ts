@@ -120,6 +120,8 @@ export const MEMBER_LEFTOVER_MS = 24 * 3_600_000;
 export const INFLATED_PLAN_BYTES_MAX = 4 * 1024 * 1024;
 /** Payload of a dead letter that stays in its item; a larger one goes to S3. Leaves `ITEM_BYTES_MAX` room for the rest. */
 export const INLINE_DEAD_LETTER_BYTES_MAX = 256 * 1024;
+/** What a dead letter was corrected to, likewise: beside its payload, and the failures that it remembers. */
+export const INLINE_CORRECTION_BYTES_MAX = 64 * 1024;
 /** Source: AWS, "TransactWriteItems": actions per call. */
 export const TRANSACTION_ACTIONS_MAX = 100;
 export const SESSION_TIMEOUT_MS_DEFAULT = 30_000;
@@ -167,6 +169,18 @@ export const DEAD_LETTER_HISTORY_MAX = 10;
 export const REDRIVE_GRACE_MS = 60_000;
 /** When a record is offered again whose target was away. */
 export const REDRIVE_AWAY_MS = 30_000;
+/** How long a member has a redriven record before it is given again, if it says nothing of it; no less than its session. */
+export const REDRIVE_GIVEN_MS = 30_000;
+/** Times that a redriven record is given to members that say nothing of it: then it is a dead letter again. */
+export const REDRIVE_GIVEN_MAX = 5;
+/** Redriven records of one poll: each is a read and a write before its answer. */
+export const POLL_REDRIVES_MAX = 32;
+/** So many redrives of a group whose members poll that fail in a row are an outage: the others are taken back. */
+export const REDRIVES_FAILED_MAX = 10;
+/** Redrives that one call takes back. */
+export const REDRIVES_RECALLED_MAX = 100;
+/** How long polls look for redrives that were marked: no call that marks them takes longer. */
+export const REDRIVES_MARKED_MS = 60_000;
 
 /** So many dead letters in a row are an outage, not records that are faulty. */
 export const HALT_AFTER_DEAD_LETTERS_DEFAULT = 10;

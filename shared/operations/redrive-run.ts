@@ -4,6 +4,7 @@ import { REDRIVE_AWAY_MS } from '../domain/limits.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
+import { redrivenOf, removeObjects } from './letter-payload.ts';
 import { PositionLease, type Progress } from './position-lease.ts';
 import { standingOf, stopSubscription } from './stop-subscription.ts';
 
@@ -104,7 +105,7 @@ export class RedriveRun {
     if (delivered.kind === 'done') {
       // The item first: without its object, a run that dies in between would leave a record that looks lost.
       await redrives.end(group, letter);
-      if ('object' in letter.payload) await this.#ports.deadLetterObjects.remove(group, letter);
+      await removeObjects(this.#ports.deadLetterObjects, group, letter);
       return 'on';
     }
     this.#push = { ...this.#push, isSlow: true };
@@ -135,10 +136,9 @@ export class RedriveRun {
 
   /** @returns why there is none, where there is none */
   async #record(letter: DeadLetter): Promise<DeliveryRecord | string> {
-    const { payload, topicId } = letter;
+    const { topicId } = letter;
     const { deadLetterObjects, uploadUrls, clock, openLetter } = this.#ports;
-    const bytes =
-      'bytes' in payload ? payload.bytes : await deadLetterObjects.get(this.#of.id.group, letter, payload.object);
+    const bytes = await redrivenOf(deadLetterObjects, this.#of.id.group, letter);
     const opened = bytes === undefined ? 'payload_missing' : openLetter(bytes, letter.offset);
     if (typeof opened === 'string') return opened;
     const { record, upload } = opened;

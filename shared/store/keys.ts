@@ -33,7 +33,8 @@ import type { UploadId } from '../domain/upload.ts';
  *                                                                                        usedBy? usedAt? usedCount?
  * State  lease          pk=sweep, sk=lease                       working sweep  yes      v token until
  * State  group          pk=group#<group name>, sk=group          live group     yes      v id createdAt version checkAt
- *                                                                                        busyUntil subscription?
+ *                                                                                        busyUntil subscription? redrivesAt?
+ *                                                                                        redrivesFailed? redrivesStoppedAt?
  * State  group entry    pk=groups, sk=<group name>               live group     never    v id createdAt
  * State  deleted group  pk=deleted-groups, sk=<groupId>          group being    never    v name at
  *                                                                purged
@@ -61,11 +62,14 @@ import type { UploadId } from '../domain/upload.ts';
  * State  dead letter    pk=<group>#dead-letters, sk=<topicId>.   dead letter    redrive  v topic payload or object, error
  *                       <partition, 4 digits>.<offset, 16>                               attempts redrives firstFailedAt
  *                                                                                        deadLetteredAt redriveAt history
- * State  redrive        pk=<group>#redrives, sk=<as its letter>  marked letter  at       v at
+ *                                                                                        correction or correctionObject
+ * State  redrive        pk=<group>#redrives, sk=<as its letter>  marked letter  yes      v at epoch? times?
  * bucket object         <topicId>/<partition>/<last, 16 digits>  spilled batch  never    the batch's bytes
  * bucket object         uploads/<topicId>/<uploadId>             upload         never    the payload's bytes
  * bucket object         dead-letters/<groupId>/<dead letter id>  large dead     never    the payload's bytes
  *                                                                letter
+ * bucket object         the same, with .<sha256> at its end      large          never    the corrected record's bytes
+ *                                                                correction
  *
  * <group> = <group name>#<groupId>: what a group's members write begins with its name, so that a policy can name it
  * (`dynamodb:LeadingKeys`) before the group exists. Group names are as topic names.
@@ -238,9 +242,13 @@ export function parseDeadLetterSort(sk: string): DeadLetterId {
   return { topicId: match[1]!, partition: Number(match[2]), offset: Number(match[3]) };
 }
 
-/** Key of the object of a dead letter that is too large for its item. */
-export function deadLetterObjectKey({ id }: GroupId, letter: DeadLetterId): string {
-  return `dead-letters/${id}/${deadLetterKey({ name: '', id }, letter).sk}`;
+/**
+ * Key of the object of a dead letter that is too large for its item.
+ * @param sha256 of what it was corrected to, in hex; absent: of the letter itself
+ */
+export function deadLetterObjectKey({ id }: GroupId, letter: DeadLetterId, sha256?: string): string {
+  const key = `dead-letters/${id}/${deadLetterKey({ name: '', id }, letter).sk}`;
+  return sha256 === undefined ? key : `${key}.${sha256}`;
 }
 
 function ownedBy({ name, id }: GroupId): string {

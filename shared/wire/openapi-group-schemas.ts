@@ -1,6 +1,4 @@
 import {
-  DEAD_LETTER_ERROR_BYTES_MAX,
-  DEAD_LETTER_ERROR_NAME_BYTES_MAX,
   FETCH_BYTES_DEFAULT,
   FETCH_BYTES_MAX,
   FETCH_RECORDS_DEFAULT,
@@ -11,12 +9,11 @@ import {
   MEMBER_TOPICS_MAX,
   METADATA_BYTES_MAX,
   PARTITIONS_MAX,
-  REDRIVE_LETTERS_MAX,
-  REDRIVE_RATE_MAX,
   SESSION_TIMEOUT_MS_DEFAULT,
   SESSION_TIMEOUT_MS_MAX,
   SESSION_TIMEOUT_MS_MIN,
 } from '../domain/limits.ts';
+import { DEAD_LETTER_SCHEMAS } from './openapi-dead-letter-schemas.ts';
 import {
   ENTRY_ERROR,
   integer,
@@ -28,7 +25,6 @@ import {
   object,
   PARTITION,
   query,
-  RECORD,
   ref,
   TEXT,
   words,
@@ -59,16 +55,6 @@ const TOLD = {
   commits: COMMITTED,
   errors: list(object({ topic: TEXT, partition: PARTITION, code: TEXT, detail: TEXT }, ['topic', 'code', 'detail'])),
 };
-
-const ERROR = object(
-  {
-    name: { type: 'string', minLength: 1, maxLength: DEAD_LETTER_ERROR_NAME_BYTES_MAX },
-    message: { type: 'string', maxLength: DEAD_LETTER_ERROR_BYTES_MAX },
-  },
-  undefined,
-  EXACT,
-);
-const { error: _, ...KEPT } = RECORD;
 
 export const GROUP_SCHEMAS: { [name: string]: Json } = {
   Position: object({ ...HELD, offset: OFFSET, metadata: TEXT, error: {} }, AT, EXACT),
@@ -138,54 +124,7 @@ export const GROUP_SCHEMAS: { [name: string]: Json } = {
     EXACT,
   ),
   Committed: object({ commits: COMMITTED }),
-  DeadLetterReport: object(
-    { ...HELD, memberId: MEMBER_ID, offset: OFFSET, error: ERROR, attempts: integer(1) },
-    undefined,
-    EXACT,
-  ),
-  DeadLettered: object({ id: TEXT, committed: OFFSET }),
-  DeadLetters: object(
-    {
-      deadLetters: list(
-        object(
-          {
-            ...{ id: TEXT, topic: TEXT, partition: PARTITION },
-            ...KEPT,
-            recordError: object({ code: TEXT }, undefined, { description: 'Why there is no record' }),
-            error: object({ name: TEXT, message: TEXT }),
-            ...{ attempts: integer(1), redrives: integer(), firstFailedAt: MS, deadLetteredAt: MS },
-            state: words('stored', 'redriving'),
-            history: list(object({ error: object({ name: TEXT, message: TEXT }), deadLetteredAt: MS })),
-          },
-          [
-            'id',
-            'topic',
-            'partition',
-            'offset',
-            'error',
-            'attempts',
-            'redrives',
-            'firstFailedAt',
-            'deadLetteredAt',
-            'state',
-          ],
-        ),
-      ),
-      nextToken: TEXT,
-    },
-    ['deadLetters'],
-  ),
-  Redrive: object(
-    {
-      ids: { ...list(TEXT), minItems: 1, maxItems: REDRIVE_LETTERS_MAX },
-      filter: object({ topic: NAME, partition: PARTITION, since: { type: 'string', format: 'date-time' } }, [], EXACT),
-      ratePerSecond: integer(1, REDRIVE_RATE_MAX),
-      dryRun: { type: 'boolean' },
-    },
-    [],
-    EXACT,
-  ),
-  Redriving: object({ redriving: integer(), more: { type: 'boolean' } }),
+  ...DEAD_LETTER_SCHEMAS,
   Groups: object({ groups: list(object({ group: TEXT, id: TEXT, createdAt: MS })), nextToken: TEXT }, ['groups']),
   Group: object({
     ...{ group: TEXT, id: TEXT, createdAt: MS },

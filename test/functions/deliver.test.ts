@@ -1,7 +1,7 @@
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { expect, it } from 'vitest';
 import { type DeliverBackbone, deliverHandler, openDeliver } from '../../functions/deliver.ts';
-import type { GroupsBackbone } from '../../functions/groups.ts';
+import type { GroupsBackbone } from '../../functions/groups-backbone.ts';
 import { Unavailable } from '../../shared/domain/errors.ts';
 import { WAKE_PAUSE_S } from '../../shared/domain/limits.ts';
 import type { Subscription } from '../../shared/domain/subscription.ts';
