@@ -73,7 +73,7 @@ export class DeliveryRun {
         // What came while this run was at it was dropped: whoever lets go looks.
         const head = await this.#ports.heads.read(this.#of.id);
         if (head === undefined || head.next <= this.#committed) return IDLE;
-        const standing = await standingOf(this.#ports, this.#of.subscription);
+        const standing = await this.#standing();
         if (standing !== 'same') return standing === 'over' ? IDLE : AT_ONCE;
       }
     } catch (error) {
@@ -89,19 +89,32 @@ export class DeliveryRun {
       if (read.kind === 'gone') return IDLE;
       if (read.kind === 'read' && isNothing(read, this.#committed)) return this.#nothing();
     }
-    const [taken, first] = await Promise.allSettled([this.#lease.take(this.#committed), reading]);
+    const [taken, first, stood] = await Promise.allSettled([
+      this.#lease.take(this.#committed),
+      reading,
+      // Whoever let go of it may have stopped the subscription, which was read at the same time as the position.
+      this.#push.isSlow ? this.#standing() : ('same' as const),
+    ]);
     if (taken.status === 'rejected') throw taken.reason;
     if (first.status === 'rejected') throw first.reason;
+    if (stood.status === 'rejected') throw stood.reason;
     if (!taken.value) return { kind: 'taken' };
+    if (stood.value !== 'same') return this.#letGo(stood.value);
     for (let read = first.value; ; ) {
       const went = await this.#advance(read);
       if (went !== 'on') return went;
-      const [next, standing] = await Promise.all([this.#read(), standingOf(this.#ports, this.#of.subscription)]);
-      if (standing !== 'same' || !this.#lease.hasTime()) {
-        return (await this.#step(false)) && standing !== 'over' ? AT_ONCE : IDLE;
-      }
+      const [next, standing] = await Promise.all([this.#read(), this.#standing()]);
+      if (standing !== 'same' || !this.#lease.hasTime()) return this.#letGo(standing);
       read = next;
     }
+  }
+
+  #standing(): ReturnType<typeof standingOf> {
+    return standingOf(this.#ports, this.#of.subscription);
+  }
+
+  async #letGo(standing: Awaited<ReturnType<typeof standingOf>>): Promise<RunEnd> {
+    return (await this.#step(false)) && standing !== 'over' ? AT_ONCE : IDLE;
   }
 
   /** Nothing that is settled: is there anything at all? */

@@ -56,6 +56,14 @@ describe('a history of deliveries', () => {
       },
     ],
     [
+      'one who was fenced keeps a record that has expired, and was passed',
+      (history) => {
+        history.calls.pop();
+        history.retentionMs = 4_000;
+        history.letters.push({ ...LINE, at: 5_000, offset: 4, attempts: 1, error: 'Refused' });
+      },
+    ],
+    [
       'what the filter keeps back is in no call',
       (history) => {
         subscriptionOf(history).filter = JSON.stringify({ every: 1 });

@@ -409,6 +409,24 @@ describe('a delivery that fails', () => {
     expect((await bench.position()).committed).toBe(10);
   });
 
+  it('and halts its subscription is followed by none that read it a moment before', async () => {
+    await bench.subscribe('s', { onFailure: 'halt', retry: { maxAttempts: 1, minBackoffMs: 10, maxBackoffMs: 100 } });
+    await bench.append(values(2));
+    bench.scripts.set('s', () => ({ kind: 'failed', at: 0, error }));
+    const before = await bench.subscription();
+    await bench.wake({ last: 1 });
+    expect(bench.calls).toHaveLength(1);
+    const host = bench.host();
+    const seen: (typeof before)[] = [];
+    const subscriptions = { ...host.ports.subscriptions, read: async () => seen.pop() ?? bench.subscription() };
+    for (let runs = 0; runs < 2; runs++) {
+      seen.push(before);
+      await bench.wake({ last: 1 }, { ...host, ports: { ...host.aside, subscriptions } });
+    }
+    expect(bench.calls).toHaveLength(1);
+    expect((await bench.position()).owner).toBeUndefined();
+  });
+
   it('as often as it may halts the subscription where that is wanted, and counts anew when it is resumed', async () => {
     await bench.subscribe('s', { onFailure: 'halt' });
     await bench.append(values(2));
