@@ -2,7 +2,7 @@ import type { DeliveryRecord } from '../domain/delivery.ts';
 import { OffsetOutOfRange, TopicNotFound } from '../domain/errors.ts';
 import { PUSH_WAIT_MS_MAX, WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
-import { afterDeadLetter, judgeCall, type Letter, limitsOf, type Stop } from '../domain/push-retry.ts';
+import { afterDeadLetter, afterExpiry, judgeCall, type Letter, limitsOf, type Stop } from '../domain/push-retry.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Subscriber } from '../domain/wake-up.ts';
@@ -233,8 +233,7 @@ export class DeliveryRun {
   async #overtaken(logStart: number): Promise<Went> {
     const count = logStart - this.#committed;
     this.#ports.observe({ kind: 'records_expired', count });
-    const { failure: _, ...push } = this.#push;
-    this.#push = { ...push, expired: (push.expired ?? 0) + count };
+    this.#push = afterExpiry(this.#push, this.#committed, logStart);
     this.#committed = logStart;
     return this.#proceed(true);
   }
