@@ -1,5 +1,6 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
+import { MethodNotAllowed } from '../shared/domain/errors.ts';
 import { readGroupsEnv } from '../shared/env.ts';
 import { commitOffsets } from '../shared/operations/commit-offsets.ts';
 import { deadLetter } from '../shared/operations/dead-letter.ts';
@@ -30,7 +31,9 @@ import {
   parsePollRequest,
 } from '../shared/wire/group-requests.ts';
 import { jsonAnswer } from '../shared/wire/http-answer.ts';
+import type { ApiRequest } from '../shared/wire/http-request.ts';
 import { parseRedriveRequest } from '../shared/wire/redrive-request.ts';
+import { methodsOf } from '../shared/wire/routes.ts';
 import { type ApiRoutes, apiHandler, type GatewayHandler } from './api-handler.ts';
 import { openBackbone } from './backbone.ts';
 import { type GroupsBackbone, openGroups } from './groups-backbone.ts';
@@ -48,6 +51,13 @@ function awsGroups(): GroupsBackbone {
   const env = readGroupsEnv();
   const clients = { dynamodb: awsDynamoDB(), s3: new S3Client(CALLS), sqs: new SQSClient(CALLS) };
   return openGroups(openBackbone(clients, env, observe), clients, env);
+}
+
+/** The one that is to be shown. @throws {MethodNotAllowed} it is where redrives are asked for, and no letter's place */
+function shownLetterOf({ method, path, parameters }: ApiRequest): string {
+  const id = parameters.get('id') ?? '';
+  if (id === 'redrive') throw new MethodNotAllowed(method, path, methodsOf(path));
+  return id;
 }
 
 const LETTERS = { keyOf: keyOfLetter, correct: correctLetter };
@@ -84,7 +94,7 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
       jsonAnswer(await redriveDeadLetters(backbone, { ...parseRedriveRequest(request), deadline }, LETTERS), 202),
     'GET /v1/groups/{group}/dead-letters/{id}': async (request) => {
       const answer = new DeadLetterAnswer({});
-      await showDeadLetter(backbone, onlyGroupOf(request), request.parameters.get('id') ?? '', answer);
+      await showDeadLetter(backbone, onlyGroupOf(request), shownLetterOf(request), answer);
       return answer.finishOne();
     },
     'DELETE /v1/groups/{group}/dead-letters/{id}': async (request) => {
@@ -106,7 +116,7 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
       const name = onlyGroupOf(request);
       await refuseWithoutSubscription(backbone, name);
       const answer = new DeadLetterAnswer({});
-      await showDeadLetter(backbone, name, request.parameters.get('id') ?? '', answer);
+      await showDeadLetter(backbone, name, shownLetterOf(request), answer);
       return answer.finishOne();
     },
     'DELETE /v1/subscriptions/{name}/dead-letters/{id}': async (request) => {

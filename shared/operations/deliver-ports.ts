@@ -57,10 +57,10 @@ export interface DeliverPorts extends GroupPorts, KeepPorts, WakePorts {
     /** Of a partition, by offset; strongly consistent. */
     first(group: GroupId, partition: PartitionId): Promise<Redrive | undefined>;
     postpone(group: GroupId, letter: DeadLetterId, at: number): Promise<void>;
-    /** Removes the letter; its object, if it has one, stays. */
-    end(group: GroupId, letter: DeadLetterId): Promise<boolean>;
-    /** It failed, and stands as given. */
-    land(group: GroupId, letter: DeadLetter): Promise<boolean>;
+    /** Removes the letter; its objects, if it has some, stay. @returns false: it is gone, or marked anew */
+    end(group: GroupId, letter: DeadLetterId, seen: { readonly redriveAt?: number }): Promise<boolean>;
+    /** It failed, and stands as given. @returns false: as of `end` */
+    land(group: GroupId, letter: DeadLetter, seen: { readonly redriveAt?: number }): Promise<boolean>;
   };
   /** The record that a dead letter keeps, or why there is none. */
   openLetter(bytes: Uint8Array, offset: number): OpenedLetter | string;

@@ -83,7 +83,7 @@ export class RedriveRun {
     const { id } = this.#of;
     const letter = await this.#ports.deadLetters.read(id.group, redrive);
     if (letter === undefined) {
-      await this.#ports.redrives.end(id.group, redrive); // it was deleted meanwhile
+      await this.#ports.redrives.end(id.group, redrive, {}); // it was deleted meanwhile
       return 'on';
     }
     const record = await this.#record(letter);
@@ -104,7 +104,8 @@ export class RedriveRun {
     const { clock, redrives } = this.#ports;
     if (delivered.kind === 'done') {
       // The item first: without its object, a run that dies in between would leave a record that looks lost.
-      await redrives.end(group, letter);
+      // Marked anew meanwhile, corrected perhaps, it is to be given back once more.
+      if (!(await redrives.end(group, letter, seenOf(letter)))) return 'on';
       await removeObjects(this.#ports.deadLetterObjects, group, letter);
       return 'on';
     }
@@ -130,8 +131,9 @@ export class RedriveRun {
     const landed = landedAgain(letter, error, this.#ports.clock.now());
     // Told first: what has landed is not looked at again.
     await this.#ports.deadLetterQueue.tell(group, landed);
-    await this.#ports.redrives.land(group, landed);
-    this.#ports.observe({ kind: 'dead_letters', count: 1 });
+    if (await this.#ports.redrives.land(group, landed, seenOf(letter))) {
+      this.#ports.observe({ kind: 'dead_letters', count: 1 });
+    }
   }
 
   /** @returns why there is none, where there is none */
@@ -155,6 +157,10 @@ export class RedriveRun {
   get #progress(): Progress {
     return { committed: this.#of.position.committed, push: this.#push };
   }
+}
+
+function seenOf({ redriveAt }: DeadLetter): { readonly redriveAt?: number } {
+  return redriveAt === undefined ? {} : { redriveAt };
 }
 
 function unreadable(reason: string): Delivered {

@@ -1,4 +1,4 @@
-import { UpdateItemCommand, type UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
+import { type AttributeValue, UpdateItemCommand, type UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
 import type { GroupId } from '../domain/group.ts';
 import { type DynamoDB, isConditionFailed, WriteAttempts } from './dynamo.ts';
 import { groupKey, KNOWN_LAYOUT, KNOWN_VERSION } from './keys.ts';
@@ -19,10 +19,11 @@ export class GroupRedriveMarks {
    * @returns false when the group is gone @throws {WriteFailed}
    */
   async mark(group: GroupId, now: number): Promise<boolean> {
-    return this.#update(group, {
+    const written = await this.#update(group, {
       UpdateExpression: 'SET redrivesAt = :now REMOVE redrivesFailed',
       ExpressionAttributeValues: { ':now': { N: String(now) } },
     });
+    return written !== undefined;
   }
 
   /** Has them look no more, unless some were marked since. @param seenAt of the mark as it was read @throws {WriteFailed} */
@@ -34,12 +35,14 @@ export class GroupRedriveMarks {
     });
   }
 
-  /** One more has failed, with none that was done in between. @throws {WriteFailed} it may be counted */
-  async fail(group: GroupId): Promise<void> {
-    await this.#update(group, {
+  /** One more has failed. @returns how many have in a row; 0: the group is gone @throws {WriteFailed} it may be counted */
+  async fail(group: GroupId): Promise<number> {
+    const written = await this.#update(group, {
       UpdateExpression: 'ADD redrivesFailed :one',
       ExpressionAttributeValues: { ':one': { N: '1' } },
+      ReturnValues: 'UPDATED_NEW',
     });
+    return Number(written?.redrivesFailed?.N ?? 0);
   }
 
   /** One was done. @throws {WriteFailed} */
@@ -55,14 +58,18 @@ export class GroupRedriveMarks {
     });
   }
 
+  /** @returns undefined: it is no longer as told, or gone */
   async #update(
     { name, id }: GroupId,
     {
       ConditionExpression,
       ExpressionAttributeValues,
       ...change
-    }: Pick<UpdateItemCommandInput, 'UpdateExpression' | 'ConditionExpression' | 'ExpressionAttributeValues'>,
-  ): Promise<boolean> {
+    }: Pick<
+      UpdateItemCommandInput,
+      'UpdateExpression' | 'ConditionExpression' | 'ExpressionAttributeValues' | 'ReturnValues'
+    >,
+  ): Promise<Record<string, AttributeValue> | undefined> {
     const isThis = `${KNOWN_LAYOUT} AND id = :id`;
     const command = new UpdateItemCommand({
       TableName: this.#table,
@@ -73,10 +80,10 @@ export class GroupRedriveMarks {
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     try {
-      await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
-      return true;
+      const { Attributes = {} } = await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+      return Attributes;
     } catch (error) {
-      if (isConditionFailed(error)) return false;
+      if (isConditionFailed(error)) return undefined;
       throw error;
     }
   }

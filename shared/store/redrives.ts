@@ -2,6 +2,7 @@ import {
   type AttributeValue,
   DeleteItemCommand,
   GetItemCommand,
+  type TransactWriteItem,
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
@@ -15,7 +16,6 @@ import {
   deadLettersOf,
   KNOWN_LAYOUT,
   KNOWN_VERSION,
-  LAYOUT_VERSION,
   parseDeadLetterSort,
   redrivesKey,
   refuseUnknownLayout,
@@ -66,9 +66,13 @@ export class Redrives {
           },
         },
         {
-          Put: {
+          Update: {
             TableName: this.#table,
-            Item: { ...entryKey(group, letter), v: { N: LAYOUT_VERSION }, at: { N: String(at) } },
+            Key: entryKey(group, letter),
+            // Whoever has it as it was before it was corrected must not end it.
+            UpdateExpression: `SET v = :v, #at = :at${correction === undefined ? '' : ' REMOVE #epoch, #times'}`,
+            ExpressionAttributeNames: { '#at': 'at', ...(correction !== undefined && GIVEN) },
+            ExpressionAttributeValues: { ...KNOWN_VERSION, ':at': { N: String(at) } },
           },
         },
       ],
@@ -116,7 +120,7 @@ export class Redrives {
       ConditionExpression: `${KNOWN_LAYOUT} AND #at = :seen AND ${
         seen.given === undefined ? 'attribute_not_exists(#epoch)' : '#epoch = :was AND #times = :wasTimes'
       }`,
-      ExpressionAttributeNames: { '#at': 'at', '#epoch': 'epoch', '#times': 'times' },
+      ExpressionAttributeNames: { '#at': 'at', ...GIVEN },
       ExpressionAttributeValues: {
         ...KNOWN_VERSION,
         ':seen': { N: String(seen.at) },
@@ -167,58 +171,46 @@ export class Redrives {
   /**
    * Ends one by removing its letter. Its objects, if it has some, are for others to remove.
    *
-   * @param epoch only if it was given to that one last
-   * @returns false when the letter was gone, or was given to another; then nothing was written @throws {WriteFailed}
+   * @returns false when it is no longer as seen, or has ended @throws {WriteFailed}
    */
-  async end(group: GroupId, letter: DeadLetterId, epoch?: number): Promise<boolean> {
-    const command = new TransactWriteItemsCommand({
-      TransactItems: [
-        {
-          Delete: {
-            TableName: this.#table,
-            Key: letterItemKey(group, letter),
-            ConditionExpression: KNOWN_LAYOUT,
-            ExpressionAttributeValues: KNOWN_VERSION,
-          },
-        },
-        {
-          Delete: { TableName: this.#table, Key: entryKey(group, letter), ...(epoch !== undefined && givenTo(epoch)) },
-        },
-      ],
-    });
-    const { isDone, anyUnanswered } = await transact(this.#dynamodb, command);
-    if (isDone) return true;
-    if (epoch === undefined) await this.#forget(group, letter);
-    return anyUnanswered && (await this.read(group, letter)) === undefined;
+  async end(group: GroupId, letter: DeadLetterId, seen: Seen): Promise<boolean> {
+    const key = { TableName: this.#table, Key: letterItemKey(group, letter) };
+    return this.#close(group, letter, seen, { Delete: { ...key, ...markedAt(seen, KNOWN_LAYOUT) } });
   }
 
   /**
-   * Ends one that failed: the letter stands as given, if it is still marked.
+   * Ends one that failed: the letter stands as given.
    *
-   * @param epoch only if it was given to that one last
-   * @returns false when it was not, or has ended before; of one that has an epoch nothing was written
-   * @throws {WriteFailed}
+   * @returns false when it is no longer as seen, or has ended: it has landed already, or was deleted @throws {WriteFailed}
    */
-  async land(group: GroupId, letter: DeadLetter, epoch?: number): Promise<boolean> {
-    const command = new TransactWriteItemsCommand({
-      TransactItems: [
-        {
-          Put: {
-            TableName: this.#table,
-            Item: toLetterItem(group, letter),
-            ConditionExpression: `${KNOWN_LAYOUT} AND attribute_exists(redriveAt)`,
-            ExpressionAttributeValues: KNOWN_VERSION,
-          },
-        },
-        {
-          Delete: { TableName: this.#table, Key: entryKey(group, letter), ...(epoch !== undefined && givenTo(epoch)) },
-        },
-      ],
+  async land(group: GroupId, letter: DeadLetter, seen: Seen): Promise<boolean> {
+    const item = { TableName: this.#table, Item: toLetterItem(group, letter) };
+    return this.#close(group, letter, seen, {
+      Put: { ...item, ...markedAt(seen, `${KNOWN_LAYOUT} AND attribute_exists(redriveAt)`) },
     });
-    if ((await transact(this.#dynamodb, command)).isDone) return true;
-    // It has landed already, or was deleted meanwhile.
-    if (epoch === undefined) await this.#forget(group, letter);
-    return false;
+  }
+
+  async #close(group: GroupId, letter: DeadLetterId, seen: Seen, what: TransactWriteItem): Promise<boolean> {
+    const entry = { TableName: this.#table, Key: entryKey(group, letter) };
+    const command = new TransactWriteItemsCommand({
+      TransactItems: [what, { Delete: { ...entry, ...('epoch' in seen && givenTo(seen.epoch)) } }],
+    });
+    const { isDone, anyUnanswered } = await transact(this.#dynamodb, command);
+    if (isDone) return true;
+    const left = await this.read(group, letter);
+    if (left !== undefined && !(await this.#isMarked(group, letter))) await this.#forget(group, letter);
+    return anyUnanswered && left === undefined;
+  }
+
+  /** An entry whose letter is not is a stray: the letter was deleted while it was marked. */
+  async #isMarked(group: GroupId, letter: DeadLetterId): Promise<boolean> {
+    const command = new GetItemCommand({
+      TableName: this.#table,
+      Key: letterItemKey(group, letter),
+      ProjectionExpression: 'redriveAt',
+      ConsistentRead: true,
+    });
+    return (await readOutcome(this.#dynamodb.send(command))).Item?.redriveAt !== undefined;
   }
 
   async #forget(group: GroupId, letter: DeadLetterId): Promise<void> {
@@ -231,10 +223,26 @@ function entryKey(group: GroupId, letter: DeadLetterId): Item {
   return { pk: { S: redrivesKey(group) }, sk: { S: deadLetterKey(group, letter).sk } };
 }
 
+/** As one was seen that is ended: given to an epoch, or marked at a time; without either, however it is. */
+export type Seen = { readonly epoch: number } | { readonly redriveAt?: number };
+
+const GIVEN = { '#epoch': 'epoch', '#times': 'times' };
+
+/** @param least what is demanded of the letter in any case */
+function markedAt(seen: Seen, least: string) {
+  if ('epoch' in seen || seen.redriveAt === undefined) {
+    return { ConditionExpression: least, ExpressionAttributeValues: KNOWN_VERSION };
+  }
+  return {
+    ConditionExpression: `${least} AND redriveAt = :seen`,
+    ExpressionAttributeValues: { ...KNOWN_VERSION, ':seen': { N: String(seen.redriveAt) } },
+  };
+}
+
 function givenTo(epoch: number) {
   return {
     ConditionExpression: `${KNOWN_LAYOUT} AND #epoch = :epoch`,
-    ExpressionAttributeNames: { '#epoch': 'epoch' },
+    ExpressionAttributeNames: { '#epoch': GIVEN['#epoch'] },
     ExpressionAttributeValues: { ...KNOWN_VERSION, ':epoch': { N: String(epoch) } },
   };
 }

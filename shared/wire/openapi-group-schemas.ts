@@ -13,6 +13,7 @@ import {
   SESSION_TIMEOUT_MS_MAX,
   SESSION_TIMEOUT_MS_MIN,
 } from '../domain/limits.ts';
+import { REDRIVEN_REPORTS_MAX } from '../domain/redrive-limits.ts';
 import { DEAD_LETTER_SCHEMAS } from './openapi-dead-letter-schemas.ts';
 import {
   ENTRY_ERROR,
@@ -47,6 +48,15 @@ const named = (schema: string) => ref('schemas', schema);
 const POSITIONS = { ...many(named('Position')), description: 'What `assigned` said: reading goes on from there' };
 const COMMIT = { ...many(named('Commit')), description: 'Offsets of the next records to be handled' };
 const RELEASE = many(named('Release'));
+const REDRIVEN = {
+  ...list(object({ id: TEXT, epoch: EPOCH, done: { type: 'boolean' } }, ['id', 'epoch'], EXACT)),
+  maxItems: REDRIVEN_REPORTS_MAX,
+  description: 'Records with `redriven` that the member has in hand, by `deadLetter`, or is done with. Empty: none',
+};
+const TOLD_REDRIVEN = {
+  ...list(object({ id: TEXT, error: ENTRY_ERROR }, ['id'])),
+  description: 'How those ended that were said to be done',
+};
 const COMMITTED = list(named('CommitOutcome'));
 const TOLD = {
   memberId: TEXT,
@@ -75,6 +85,7 @@ export const GROUP_SCHEMAS: { [name: string]: Json } = {
       positions: POSITIONS,
       commit: COMMIT,
       release: RELEASE,
+      redriven: REDRIVEN,
       paused: many(object(PARTITION_OF, undefined, EXACT)),
       maxRecords: { ...integer(1, FETCH_RECORDS_MAX), default: FETCH_RECORDS_DEFAULT },
       maxBytes: { ...integer(1, FETCH_BYTES_MAX), default: FETCH_BYTES_DEFAULT },
@@ -94,17 +105,27 @@ export const GROUP_SCHEMAS: { [name: string]: Json } = {
   Polled: object(
     {
       ...TOLD,
-      records: list({ allOf: [named('Record'), named('PartitionOf')] }),
+      records: list({
+        allOf: [
+          named('Record'),
+          named('PartitionOf'),
+          object(
+            { redriven: { ...integer(1), description: 'Times it came back from the dead letters' }, deadLetter: TEXT },
+            [],
+          ),
+        ],
+      }),
+      redriven: TOLD_REDRIVEN,
       turn: { ...integer(), description: 'To be sent back, where not all partitions are looked at in each poll' },
     },
     [...Object.keys(TOLD), 'records'],
   ),
   Heartbeat: object(
-    { memberId: MEMBER_ID, positions: POSITIONS, commit: COMMIT, release: RELEASE },
+    { memberId: MEMBER_ID, positions: POSITIONS, commit: COMMIT, release: RELEASE, redriven: REDRIVEN },
     ['memberId'],
     EXACT,
   ),
-  Heard: object(TOLD),
+  Heard: object({ ...TOLD, redriven: TOLD_REDRIVEN }, Object.keys(TOLD)),
   Leave: object({ memberId: MEMBER_ID }, undefined, EXACT),
   Commits: object(
     {

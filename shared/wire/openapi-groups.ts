@@ -78,7 +78,7 @@ export const GROUP_OPERATIONS: { readonly [route in GroupRoute]: Operation } = {
     summary: 'Show one dead letter, with its record',
     takes: ['group', 'deadLetter'],
     answers: { 200: answer('The dead letter', json('DeadLetter')) },
-    refuses: ['group_not_found', 'dead_letter_not_found', ...STORE],
+    refuses: ['group_not_found', 'dead_letter_not_found', 'method_not_allowed', ...STORE],
   },
   'DELETE /v1/groups/{group}/dead-letters/{id}': {
     summary: 'Forget one dead letter, for good',

@@ -74,7 +74,7 @@ export const SUBSCRIPTION_OPERATIONS: { readonly [route in SubscriptionRoute]: O
     summary: 'Show one dead letter, with its record',
     takes: ['subscription', 'deadLetter'],
     answers: { 200: answer('The dead letter', json('DeadLetter')) },
-    refuses: [...KNOWN, 'group_not_found', 'dead_letter_not_found'],
+    refuses: [...KNOWN, 'group_not_found', 'dead_letter_not_found', 'method_not_allowed'],
   },
   'DELETE /v1/subscriptions/{name}/dead-letters/{id}': {
     summary: 'Forget one dead letter, for good',

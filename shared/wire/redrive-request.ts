@@ -1,14 +1,16 @@
 import { isUtf8 } from 'node:buffer';
-import { type Correction, type DeadLetterState, parseDeadLetterId } from '../domain/dead-letter.ts';
+import type { Correction, DeadLetterState } from '../domain/dead-letter.ts';
 import { InvalidRequest, RecordTooLarge } from '../domain/errors.ts';
 import { RECORD_BYTES_MAX, REDRIVE_LETTERS_MAX, REDRIVE_RATE_MAX } from '../domain/limits.ts';
 import { instant } from './group-admin-requests.ts';
 import {
   bodyFields,
   choice,
+  flag,
   groupOf,
   integer,
   invalid,
+  letterId,
   list,
   object,
   partitionNumber,
@@ -40,10 +42,6 @@ export interface RedriveFilter {
   readonly state?: DeadLetterState;
 }
 
-const letterId: Read<string> = (value, field) => {
-  if (typeof value === 'string' && parseDeadLetterId(value) !== undefined) return value;
-  throw invalid(field, "must be a dead letter's id, such as '01J00000000000000000000000.3.41'");
-};
 const IDS = list(letterId, REDRIVE_LETTERS_MAX, String, 1);
 const FILTER = object(['topic', 'partition', 'key', 'since', 'state'], (fields): RedriveFilter => {
   const topic = fields.optional('topic', topicName);
@@ -59,11 +57,6 @@ const FILTER = object(['topic', 'partition', 'key', 'since', 'state'], (fields):
     ...(state !== undefined && { state }),
   };
 });
-const flag: Read<boolean> = (value, field) => {
-  if (typeof value === 'boolean') return value;
-  throw invalid(field, 'must be true or false');
-};
-
 /** What a correction says of a record; its id is looked at before. */
 type SentRecord = Readonly<Record<string, unknown>>;
 const any: Read<unknown> = (value) => value;

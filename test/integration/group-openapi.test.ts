@@ -143,6 +143,7 @@ const DRIVES: { readonly [route in GroupRoute]: () => readonly Drive[] } = {
       { status: 200, target },
       { status: 404, target: `${GROUP}/dead-letters/x` },
       { status: 404, target: `${NOBODY}/dead-letters/x` },
+      { status: 405, target: `${GROUP}/dead-letters/redrive` },
       invalid(target),
       ...refused(target, 'GetItem'),
       broken(target),

@@ -106,6 +106,7 @@ const DRIVES: { readonly [route in SubscriptionRoute]: () => readonly Drive[] } 
       { status: 200, target },
       { status: 404, target: target.replace(/0$/, '9') },
       { status: 404, target: `${NOBODY}/dead-letters/x` },
+      { status: 405, target: `${HERE}/dead-letters/redrive` },
       invalid(target),
       ...refused(target, 'GetItem'),
       broken(target),
