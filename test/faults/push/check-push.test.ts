@@ -106,6 +106,27 @@ describe('a history of deliveries', () => {
       },
     ],
     [
+      'one whom a seek has fenced calls, and does not know that the target is away, or that less is to be sent',
+      (history) => {
+        const [start, taken] = [
+          history.positions[0]!.after!,
+          { epoch: 1_400, committed: 0, owner: 'zero', until: 34_000 },
+        ];
+        const free = { epoch: 1_900, committed: 0 };
+        history.sought.push({ name: 's', begin: 1_800 });
+        history.positions.splice(
+          1,
+          0,
+          { ...LINE, at: 1_400, before: start, after: taken },
+          { ...LINE, at: 1_900, before: taken, after: free },
+        );
+        history.positions[3]!.before = free;
+        history.calls[1]!.told = { kind: 'away', retryAfterMs: 900, error: REFUSED };
+        history.calls.splice(2, 0, call(2_300, 1_400, [0, 1, 2], FAILED));
+        history.calls.splice(4, 0, call(3_300, 1_400, [0, 1, 2], FAILED));
+      },
+    ],
+    [
       'whoever is to be quick is quick enough',
       (history) => {
         history.prompt = { names: ['s'], boundMs: 4_000, from: 0 };
