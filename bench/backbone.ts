@@ -4,7 +4,8 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { type Clients, openBackbone } from '../functions/backbone.ts';
 import { fetchHandler } from '../functions/fetch.ts';
-import { groupsHandler, openGroups } from '../functions/groups.ts';
+import { groupsHandler } from '../functions/groups.ts';
+import { openGroups } from '../functions/groups-backbone.ts';
 import { produceHandler } from '../functions/produce.ts';
 import { openSubscriptions, subscriptionsHandler } from '../functions/subscriptions.ts';
 import { topicsHandler } from '../functions/topics.ts';
@@ -103,7 +104,11 @@ export function handlersOver(dynamodb: DynamoDBClient, host: Clock = Date, s3?: 
     fetch: fetchHandler(backbone),
     topics: topicsHandler(backbone),
     groups: groupsHandler(
-      openGroups(backbone, { ...beside, ...(s3 && { s3 }) }, { bucket: BUCKET, deadLetterQueueUrl: QUEUE }),
+      openGroups(
+        backbone,
+        { ...beside, ...(s3 && { s3 }) },
+        { bucket: BUCKET, deadLetterQueueUrl: QUEUE, wakeQueueUrl: QUEUE },
+      ),
     ),
     subscriptions: subscriptionsHandler(
       openSubscriptions(

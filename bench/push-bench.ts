@@ -5,7 +5,7 @@ import { ulid } from 'ulid';
 import { openBackbone } from '../functions/backbone.ts';
 import { type DeliverHandler, deliverHandler, openDeliver } from '../functions/deliver.ts';
 import { dispatchHandler } from '../functions/dispatch.ts';
-import { openGroups } from '../functions/groups.ts';
+import { openGroups } from '../functions/groups-backbone.ts';
 import { produceHandler } from '../functions/produce.ts';
 import { openSweep, sweepHandler } from '../functions/sweep.ts';
 import { type EmbeddedAws, openEmbeddedAws } from '../local/aws/embedded-aws.ts';
@@ -46,7 +46,11 @@ export class PushBench {
     this.#wakeQueueUrl = wakeQueueUrl;
     for (const client of Object.values(clients)) this.meter.watch(client);
     this.#backbone = openBackbone(clients, { ...TABLES, bucket: BUCKET, spillAboveBytes: INLINE_BATCH_BYTES_MAX });
-    this.#groups = openGroups(this.#backbone, clients, { bucket: BUCKET, deadLetterQueueUrl: wakeQueueUrl });
+    this.#groups = openGroups(this.#backbone, clients, {
+      bucket: BUCKET,
+      deadLetterQueueUrl: wakeQueueUrl,
+      wakeQueueUrl,
+    });
     const besides = deliverHandler(() => this.#open());
     const aside = async (wakeUp: WakeUp) => {
       void besides({ aside: wakeUp }, contextNow(DELIVER_FUNCTION_TIMEOUT_MS)).catch(() => {});

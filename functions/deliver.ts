@@ -5,10 +5,10 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import type { Context, SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { compileFilter, type Filter } from '../shared/domain/filter.ts';
 import { BACKGROUND_MARGIN_MS, DELIVER_FUNCTION_TIMEOUT_MS } from '../shared/domain/limits.ts';
-import type { WakeUp } from '../shared/domain/wake-up.ts';
+import type { AsideEvent, WakeUp } from '../shared/domain/wake-up.ts';
 import { readDeliverEnv } from '../shared/env.ts';
 import type { DeliverPorts } from '../shared/operations/deliver-ports.ts';
-import { deliverWakeUp } from '../shared/operations/deliver-wake-up.ts';
+import { deliverWakeUp, sendBack } from '../shared/operations/deliver-wake-up.ts';
 import { decodeRemovals, decodeWakeUp, WakeQueue } from '../shared/store/wake-queue.ts';
 import { AsideFunction } from '../shared/target/aside-function.ts';
 import { LambdaFunctions } from '../shared/target/lambda.ts';
@@ -16,16 +16,11 @@ import { openKeptRecord } from '../shared/wire/dead-letter-delivery.ts';
 import { DeliveryPart } from '../shared/wire/delivery-part.ts';
 import { openBackbone } from './backbone.ts';
 import { S3_CALLS } from './dispatch.ts';
-import { type GroupsBackbone, openGroups } from './groups.ts';
-import { observe, publishObservations } from './observability.ts';
+import { type GroupsBackbone, openGroups } from './groups-backbone.ts';
+import { logFailure, observe, publishObservations } from './observability.ts';
 import { awsDynamoDB, CALLS } from './tables.ts';
 import { openTarget, type TargetPorts } from './targets.ts';
 import { followHandedOn, timesReceived, workOff } from './wake-messages.ts';
-
-/** A wake-up that a delivery has handed on to where those are served that may take long. */
-export interface AsideEvent {
-  readonly aside: WakeUp;
-}
 
 export type DeliverHandler = (
   event: SQSEvent | AsideEvent,
@@ -47,7 +42,10 @@ export function deliverHandler(open: () => DeliverBackbone): DeliverHandler {
     const deadline = ports.clock.now() + context.getRemainingTimeInMillis() - END_MARGIN_MS;
     try {
       if ('aside' in event) {
-        await deliverWakeUp(ports, event.aside, { isReturned: false, deadline });
+        await deliverWakeUp(ports, event.aside, { isReturned: false, deadline }).catch((failure: unknown) => {
+          logFailure('a delivery aside could not be finished', failure);
+          return sendBack(ports, event.aside);
+        });
         return { batchItemFailures: [] };
       }
       return await workOff(ports.wakeQueue, event.Records, async (message) => {

@@ -1,25 +1,23 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
+import { MethodNotAllowed } from '../shared/domain/errors.ts';
 import { isAllowed } from '../shared/domain/rights.ts';
 import { seenIn } from '../shared/domain/topic.ts';
-import { type GroupsEnv, readGroupsEnv } from '../shared/env.ts';
-import { allowedLetters, allowedRecords } from '../shared/operations/allowed-sinks.ts';
+import { readGroupsEnv } from '../shared/env.ts';
+import { allowedLetter, allowedLetters, allowedRecords } from '../shared/operations/allowed-sinks.ts';
 import { commitOffsets } from '../shared/operations/commit-offsets.ts';
 import { deadLetter } from '../shared/operations/dead-letter.ts';
 import { deleteGroup } from '../shared/operations/delete-group.ts';
 import { describeGroup, listGroups } from '../shared/operations/describe-groups.ts';
 import { heartbeatGroup } from '../shared/operations/heartbeat-group.ts';
 import { leaveGroup } from '../shared/operations/leave-group.ts';
-import { listDeadLetters, removeDeadLetter } from '../shared/operations/list-dead-letters.ts';
-import { PlanCache } from '../shared/operations/plan-cache.ts';
+import { listDeadLetters, removeDeadLetter, showDeadLetter } from '../shared/operations/list-dead-letters.ts';
 import { pollGroup } from '../shared/operations/poll-group.ts';
-import { ProvenOffsets } from '../shared/operations/proven-offsets.ts';
+import { redriveDeadLetters } from '../shared/operations/redrive-dead-letters.ts';
 import { resetGroup } from '../shared/operations/reset-group.ts';
 import { refuseWithoutSubscription } from '../shared/operations/subscriptions.ts';
-import { DeadLetterObjects } from '../shared/store/dead-letter-objects.ts';
-import { DeadLetterQueue } from '../shared/store/dead-letter-queue.ts';
 import { DeadLetterAnswer } from '../shared/wire/dead-letter-answer.ts';
-import { encodeKeptRecord } from '../shared/wire/dead-letter-record.ts';
+import { correctLetter, encodeKeptRecord, keyOfLetter } from '../shared/wire/dead-letter-record.ts';
 import { groupAnswer, groupListAnswer, resetAnswer } from '../shared/wire/group-admin-answers.ts';
 import {
   onlyGroupOf,
@@ -36,13 +34,14 @@ import {
   parsePollRequest,
 } from '../shared/wire/group-requests.ts';
 import { jsonAnswer } from '../shared/wire/http-answer.ts';
+import type { ApiRequest } from '../shared/wire/http-request.ts';
+import { parseRedriveRequest } from '../shared/wire/redrive-request.ts';
+import { methodsOf } from '../shared/wire/routes.ts';
 import { type ApiRoutes, type ApiSettings, apiHandler, type GatewayHandler } from './api-handler.ts';
-import { type Backbone, type Clients, openBackbone } from './backbone.ts';
+import { openBackbone } from './backbone.ts';
+import { type GroupsBackbone, openGroups } from './groups-backbone.ts';
 import { observe } from './observability.ts';
 import { awsDynamoDB, CALLS } from './tables.ts';
-
-/** Everything that consumer groups need. */
-export type GroupsBackbone = ReturnType<typeof openGroups>;
 
 /** The members' side of consumer groups, and the administrators'. */
 export function groupsHandler(backbone: GroupsBackbone, settings?: ApiSettings): GatewayHandler {
@@ -51,26 +50,20 @@ export function groupsHandler(backbone: GroupsBackbone, settings?: ApiSettings):
 
 export const handler = apiHandler(awsGroups, groupRoutes);
 
-/** @param backbone what appending and reading need, over the same clients */
-export function openGroups(
-  backbone: Backbone,
-  { s3, sqs }: Pick<Clients, 's3'> & { readonly sqs: SQSClient },
-  env: Pick<GroupsEnv, 'bucket' | 'deadLetterQueueUrl'>,
-) {
-  return {
-    ...backbone,
-    plans: new PlanCache(),
-    proven: new ProvenOffsets(),
-    deadLetterObjects: new DeadLetterObjects(s3, env.bucket),
-    deadLetterQueue: new DeadLetterQueue(sqs, env.deadLetterQueueUrl),
-  };
-}
-
 function awsGroups(): GroupsBackbone {
   const env = readGroupsEnv();
   const clients = { dynamodb: awsDynamoDB(), s3: new S3Client(CALLS), sqs: new SQSClient(CALLS) };
   return openGroups(openBackbone(clients, env, observe), clients, env);
 }
+
+/** The one that is to be shown. @throws {MethodNotAllowed} it is where redrives are asked for, and no letter's place */
+function shownLetterOf({ method, path, parameters }: ApiRequest): string {
+  const id = parameters.get('id') ?? '';
+  if (id === 'redrive') throw new MethodNotAllowed(method, path, methodsOf(path));
+  return id;
+}
+
+const LETTERS = { keyOf: keyOfLetter, correct: correctLetter };
 
 function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
   return {
@@ -102,6 +95,14 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
       const sink = allowedLetters(answer, caller, 'consume', listing.group);
       return answer.finish(await listDeadLetters(backbone, listing, sink));
     },
+    'POST /v1/groups/{group}/dead-letters/redrive': async (request, deadline) =>
+      jsonAnswer(await redriveDeadLetters(backbone, { ...parseRedriveRequest(request), deadline }, LETTERS), 202),
+    'GET /v1/groups/{group}/dead-letters/{id}': async (request, _, caller) => {
+      const [group, answer] = [onlyGroupOf(request), new DeadLetterAnswer({})];
+      const sink = allowedLetter(answer, caller, 'consume', group);
+      await showDeadLetter(backbone, group, shownLetterOf(request), sink);
+      return answer.finishOne();
+    },
     'DELETE /v1/groups/{group}/dead-letters/{id}': async (request) => {
       await removeDeadLetter(backbone, onlyGroupOf(request), request.parameters.get('id') ?? '');
       return { status: 204 };
@@ -112,6 +113,18 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
       const answer = new DeadLetterAnswer(listing);
       const sink = allowedLetters(answer, caller, 'subscribe', listing.group);
       return answer.finish(await listDeadLetters(backbone, listing, sink));
+    },
+    'POST /v1/subscriptions/{name}/dead-letters/redrive': async (request, deadline) => {
+      const wish = parseRedriveRequest(request);
+      await refuseWithoutSubscription(backbone, wish.group);
+      return jsonAnswer(await redriveDeadLetters(backbone, { ...wish, deadline }, LETTERS), 202);
+    },
+    'GET /v1/subscriptions/{name}/dead-letters/{id}': async (request, _, caller) => {
+      const [name, answer] = [onlyGroupOf(request), new DeadLetterAnswer({})];
+      await refuseWithoutSubscription(backbone, name);
+      const sink = allowedLetter(answer, caller, 'subscribe', name);
+      await showDeadLetter(backbone, name, shownLetterOf(request), sink);
+      return answer.finishOne();
     },
     'DELETE /v1/subscriptions/{name}/dead-letters/{id}': async (request) => {
       const name = onlyGroupOf(request);

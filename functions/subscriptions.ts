@@ -6,7 +6,6 @@ import type { SubscriptionSettings } from '../shared/domain/subscription.ts';
 import { seenIn } from '../shared/domain/topic.ts';
 import { readSubscriptionsEnv } from '../shared/env.ts';
 import { putSubscription } from '../shared/operations/put-subscription.ts';
-import { type RedrivePorts, redriveDeadLetters } from '../shared/operations/redrive-dead-letters.ts';
 import { seekSubscription } from '../shared/operations/seek-subscription.ts';
 import type { SubscriptionPorts } from '../shared/operations/subscription-ports.ts';
 import {
@@ -14,7 +13,6 @@ import {
   describeSubscription,
   listSubscriptions,
   pauseSubscription,
-  refuseWithoutSubscription,
   resumeSubscription,
   rotateSecret,
 } from '../shared/operations/subscriptions.ts';
@@ -22,7 +20,6 @@ import { DeliverySwitch } from '../shared/store/delivery-switch.ts';
 import { WakeQueue } from '../shared/store/wake-queue.ts';
 import { RemoteCheck } from '../shared/target/remote-check.ts';
 import { jsonAnswer } from '../shared/wire/http-answer.ts';
-import { parseRedriveRequest } from '../shared/wire/redrive-request.ts';
 import {
   putSubscriptionAnswer,
   seekAnswer,
@@ -49,7 +46,7 @@ import { awsDynamoDB, CALLS, openTables, type Tables } from './tables.ts';
 const LOOKS = { ...CALLS, requestHandler: { ...CALLS.requestHandler, requestTimeout: 15_000 } };
 
 /** All that whoever looks after subscriptions needs. */
-export type SubscriptionsBackbone = SubscriptionPorts & RedrivePorts & ApiPorts;
+export type SubscriptionsBackbone = SubscriptionPorts & ApiPorts;
 
 /** Whoever looks after subscriptions. */
 export function subscriptionsHandler(ports: SubscriptionsBackbone, settings?: ApiSettings): GatewayHandler {
@@ -108,13 +105,6 @@ function subscriptionRoutes(ports: SubscriptionsBackbone): ApiRoutes {
       subscriptionAnswer(await resumeSubscription(ports, emptyBodyFor(request))),
     'POST /v1/subscriptions/{name}/seek': async (request) =>
       seekAnswer(await seekSubscription(ports, parseSeekRequest(request))),
-    'POST /v1/groups/{group}/dead-letters/redrive': async (request, deadline) =>
-      jsonAnswer(await redriveDeadLetters(ports, { ...parseRedriveRequest(request), deadline }), 202),
-    'POST /v1/subscriptions/{name}/dead-letters/redrive': async (request, deadline) => {
-      const wish = parseRedriveRequest(request);
-      await refuseWithoutSubscription(ports, wish.group);
-      return jsonAnswer(await redriveDeadLetters(ports, { ...wish, deadline }), 202);
-    },
     'POST /v1/subscriptions/{name}/rotate-secret': async (request) =>
       jsonAnswer({ secret: await rotateSecret(ports, emptyBodyFor(request)) }),
   };

@@ -19,6 +19,7 @@ import { Assignments } from '../shared/store/assignments.ts';
 import { Claims } from '../shared/store/claims.ts';
 import { DeadLetters } from '../shared/store/dead-letters.ts';
 import { Grants } from '../shared/store/grants.ts';
+import { GroupRedriveMarks } from '../shared/store/group-redrives.ts';
 import { GroupTopics } from '../shared/store/group-topics.ts';
 import { Groups } from '../shared/store/groups.ts';
 import { Leftovers } from '../shared/store/leftovers.ts';
@@ -85,6 +86,7 @@ export function openTables(dynamodb: DynamoDBClient, env: TableEnv, tell: Observ
     touched: new Touched(dynamodb, env.stateTable),
     deadLetters: new DeadLetters(dynamodb, env.stateTable),
     redrives: new Redrives(dynamodb, env.stateTable),
+    groupRedrives: new GroupRedriveMarks(dynamodb, env.stateTable),
     subscriptions: new Subscriptions(dynamodb, env.stateTable),
     subscribers: new Subscribers(dynamodb, env.stateTable),
     pending: new PendingPositions(dynamodb, env.stateTable),

@@ -5,7 +5,8 @@ import { type Backbone, openBackbone } from '../functions/backbone.ts';
 import { callsBy, type DeliverHandler, deliverHandler, openDeliver } from '../functions/deliver.ts';
 import { dispatchHandler } from '../functions/dispatch.ts';
 import { fetchHandler } from '../functions/fetch.ts';
-import { groupsHandler, openGroups } from '../functions/groups.ts';
+import { groupsHandler } from '../functions/groups.ts';
+import { openGroups } from '../functions/groups-backbone.ts';
 import { produceHandler } from '../functions/produce.ts';
 import { openSubscriptions, subscriptionsHandler } from '../functions/subscriptions.ts';
 import { openSweep, sweepHandler } from '../functions/sweep.ts';
@@ -92,7 +93,7 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
     const functions = new ModuleFunctions(process.cwd());
     const checks = localChecks(functions);
     const wakeQueue = new WakeQueue(sqs, wakeQueueUrl);
-    const groups = openGroups(backbone, { s3, sqs }, { ...ENVIRONMENT, deadLetterQueueUrl });
+    const groups = openGroups(backbone, { s3, sqs }, { ...ENVIRONMENT, deadLetterQueueUrl, wakeQueueUrl });
     const callOf = callsBy({ functions, sqs, eventBridge: NO_BUSES, rules: checks.rules });
     const handOn = async (aside: WakeUp) => void besides({ aside }, contextNow(DELIVER_FUNCTION_TIMEOUT_MS));
     const deliver = deliverHandler(() => openDeliver(groups, sqs, { wakeQueueUrl }, callOf, handOn));

@@ -61,11 +61,13 @@ export function readDispatchEnv(variables: NodeJS.ProcessEnv = process.env): Dis
 /** Where everything is that consumer groups need. */
 export interface GroupsEnv extends Env {
   readonly deadLetterQueueUrl: string;
+  /** Where deliveries are woken whose dead letters are given back. */
+  readonly wakeQueueUrl: string;
 }
 
 /** @throws {Error} naming each variable that is missing, or what is wrong with one */
 export function readGroupsEnv(variables: NodeJS.ProcessEnv = process.env): GroupsEnv {
-  return { ...readEnv(variables), ...required(variables, ['deadLetterQueueUrl']) };
+  return { ...readEnv(variables), ...required(variables, ['deadLetterQueueUrl', 'wakeQueueUrl']) };
 }
 
 /** Where everything is that looking after subscriptions needs. */
@@ -103,7 +105,6 @@ export function readWakeEnv(variables: NodeJS.ProcessEnv = process.env): { reado
 
 /** Where everything is that deliveries need. */
 export interface DeliverEnv extends GroupsEnv {
-  readonly wakeQueueUrl: string;
   /** Absent: this is the function where those are served that may take long. */
   readonly asideArn?: string;
   readonly ownHosts: readonly string[];
@@ -114,7 +115,6 @@ export function readDeliverEnv(variables: NodeJS.ProcessEnv = process.env): Deli
   const asideArn = variables[ENV.asideArn];
   return {
     ...readGroupsEnv(variables),
-    ...required(variables, ['wakeQueueUrl']),
     ...(asideArn && { asideArn }),
     ownHosts: listOf(variables[ENV.ownHosts]),
   };

@@ -1,5 +1,6 @@
 import type { DynamoDBClient, TransactWriteItem } from '@aws-sdk/client-dynamodb';
-import { ITEM_BYTES_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_WRITES_MAX } from '../../shared/domain/limits.ts';
+import { TRANSACTION_BYTES_MAX, TRANSACTION_WRITES_MAX } from '../../shared/domain/append-limits.ts';
+import { ITEM_BYTES_MAX } from '../../shared/domain/limits.ts';
 import { InvalidOptions } from '../errors.ts';
 import { isPrepared } from '../prepared-append.ts';
 

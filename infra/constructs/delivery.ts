@@ -76,8 +76,9 @@ export class Delivery extends Construct {
       role: this.role,
       reservedConcurrency: slowConcurrency === 0 ? undefined : slowConcurrency,
     });
-    // What waits too long is woken again by the sweep.
-    aside.configureAsyncInvoke({ retryAttempts: 0, maxEventAge: Duration.hours(1) });
+    // What dies there, or waits too long, comes back by the queue: its position tells when to try again.
+    const back = { bind: () => ({ destination: this.wakeQueue.queueArn }) };
+    aside.configureAsyncInvoke({ retryAttempts: 0, maxEventAge: Duration.hours(1), onFailure: back });
     this.#check = new BackboneFunction(scope, 'Check', {
       source: 'check',
       description: 'Looks at what is to be pushed to',

@@ -95,6 +95,7 @@ export class EventBackbone extends Construct {
     });
     const delivery = new Delivery(this, 'Delivery', { storage: this.storage, dispatch, defaults, slowConcurrency });
     delivery.grantDeadLetter(groups);
+    delivery.grantWake(groups);
     delivery.grantWake(produce);
     this.pushRole = delivery.role;
 

@@ -1,5 +1,7 @@
 import { DEAD_LETTER_HISTORY_MAX, PARTITIONS_MAX } from './limits.ts';
+import type { Header } from './record.ts';
 import type { PartitionId } from './topic.ts';
+import type { Payload } from './upload.ts';
 
 /** A record that a group could not handle: within the group, its place in the log names it. */
 export interface DeadLetterId extends PartitionId {
@@ -9,10 +11,10 @@ export interface DeadLetterId extends PartitionId {
 export interface DeadLetter extends DeadLetterId {
   /** Name of the topic. */
   readonly topic: string;
-  /** The record as it was: its encoding is for whoever wrote it to know; or what is known of its object. */
-  readonly payload:
-    | { readonly bytes: Uint8Array }
-    | { readonly object: { readonly size: number; readonly sha256: string } };
+  /** The record as it was. */
+  readonly payload: KeptPayload;
+  /** The record as somebody corrected it: it is given back instead. Absent: nobody did. */
+  readonly correction?: KeptPayload;
   /** Why it could not be handled, in the handler's words. */
   readonly error: { readonly name: string; readonly message: string };
   /** Times it was tried. */
@@ -27,6 +29,17 @@ export interface DeadLetter extends DeadLetterId {
   readonly firstFailedAt: number;
   /** Epoch ms. */
   readonly deadLetteredAt: number;
+}
+
+/** A record: its encoding is for whoever wrote it to know; or what is known of its object. */
+export type KeptPayload = { readonly bytes: Uint8Array } | { readonly object: Payload };
+
+/** What is to be different in a record that is given back; absent: as it was. */
+export interface Correction {
+  readonly value?: Uint8Array | null;
+  /** The value is a JSON text or null. */
+  readonly json?: boolean;
+  readonly headers?: readonly Header[];
 }
 
 /** Whether it lies, or is on its way back to its group. */
@@ -45,18 +58,26 @@ export interface PastFailure {
 
 /** A dead letter that is on its way back to its group. */
 export interface Redrive extends DeadLetterId {
-  /** Epoch ms from which on it may be delivered. */
+  /** Epoch ms from which on it may be delivered, or given anew. */
   readonly at: number;
+  /** To whom a poll gave it last, by the epoch of the partition's ownership, and how often one did; absent: none has. */
+  readonly given?: { readonly epoch: number; readonly times: number };
 }
 
 /** The dead letter after a redrive that failed: with one redrive more, and with what it failed of before. */
-export function landedAgain(letter: DeadLetter, error: DeadLetter['error'], now: number): DeadLetter {
+export function landedAgain(
+  letter: DeadLetter,
+  error: DeadLetter['error'],
+  now: number,
+  /** Times that the redrive was tried. */
+  attempts = 1,
+): DeadLetter {
   const { redriveAt: _, ...rest } = letter;
   const past = { error: letter.error, deadLetteredAt: letter.deadLetteredAt };
   return {
     ...rest,
     error,
-    attempts: letter.attempts + 1,
+    attempts: letter.attempts + attempts,
     redrives: letter.redrives + 1,
     history: [...(letter.history ?? []), past].slice(-DEAD_LETTER_HISTORY_MAX),
     deadLetteredAt: now,

@@ -109,13 +109,3 @@ export class DeadLetterNotFound extends BackboneError {
     this.data = { group, id };
   }
 }
-
-/** Dead letters of a group whose members poll are listed and deleted, but not given back. Nothing was written. */
-export class RedriveOfPull extends BackboneError {
-  readonly code = 'group_is_pull';
-  override readonly data: ErrorData;
-  constructor(group: string) {
-    super(`'${group}' is a group whose members poll: only the dead letters of subscriptions can be given back`);
-    this.data = { group };
-  }
-}

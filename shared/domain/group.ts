@@ -17,8 +17,20 @@ export interface Group extends GroupId {
   readonly checkAt: number;
   /** Epoch ms up to which somebody who claimed the check may be at it; 0: nobody. */
   readonly busyUntil: number;
+  /** Of its dead letters that are on their way back to its members; absent: none was, or all have come. */
+  readonly redrives?: GroupRedrives;
   /** A subscription's: the backbone itself is its member, and nobody joins it. */
   readonly isSubscription?: true;
+}
+
+/** What polls have to know of redrives. */
+export interface GroupRedrives {
+  /** Epoch ms at which some were marked last; absent: there is none to be looked for. */
+  readonly at?: number;
+  /** Those that failed one after another; absent: none. */
+  readonly failed?: number;
+  /** Epoch ms at which so many had failed that the others were taken back. */
+  readonly stoppedAt?: number;
 }
 
 /** A deleted incarnation of which something may be left. */

@@ -62,16 +62,6 @@ export const SLOW_SETTLE_AFTER_MS = 10_000;
 export const SLOW_FILL_DEADLINE_MS = 5_000;
 /** A batch larger than this, compressed, goes to S3. Price alone breaks even at 8 KB; above, S3 costs latency. */
 export const SPILL_ABOVE_BYTES_DEFAULT = 32 * 1024;
-/** Events in one request: each is an append of its own, and those of one key follow each other. */
-export const EVENTS_PER_REQUEST_MAX = 100;
-/** Writes in one transaction. Source: AWS, DynamoDB quotas, "TransactWriteItems". */
-export const TRANSACTION_WRITES_MAX = 100;
-/** Bytes in one transaction, all items together. Source: the same. */
-export const TRANSACTION_BYTES_MAX = 4_000_000;
-/** Partitions to which one prepared append may go: the business write has to fit beside it. */
-export const PREPARED_PARTITIONS_MAX = TRANSACTION_WRITES_MAX - 1;
-/** Bytes of one prepared append: DynamoDB takes 4 MB in a transaction, and the answer that hands it out is base64 of 6 MB. */
-export const PREPARED_BYTES_MAX = 3_000_000;
 /** How long an object whose slot was never filled may be left behind. */
 export const INTENT_LIFE_MS = 24 * 3_600_000;
 /** No write of an append lands later than this after its reservation's time: AWS refuses signatures older than 15 min. */
@@ -130,6 +120,8 @@ export const MEMBER_LEFTOVER_MS = 24 * 3_600_000;
 export const INFLATED_PLAN_BYTES_MAX = 4 * 1024 * 1024;
 /** Payload of a dead letter that stays in its item; a larger one goes to S3. Leaves `ITEM_BYTES_MAX` room for the rest. */
 export const INLINE_DEAD_LETTER_BYTES_MAX = 256 * 1024;
+/** What a dead letter was corrected to, likewise: beside its payload, and the failures that it remembers. */
+export const INLINE_CORRECTION_BYTES_MAX = 64 * 1024;
 /** Source: AWS, "TransactWriteItems": actions per call. */
 export const TRANSACTION_ACTIONS_MAX = 100;
 export const SESSION_TIMEOUT_MS_DEFAULT = 30_000;

@@ -126,8 +126,7 @@ export function afterDeadLetter(
   letter: Letter,
   { haltAfterDeadLetters }: Policy,
 ) {
-  const isBehind = failure === undefined || committed >= failure.end;
-  const push = { ...rest, ...(!isBehind && { failure: { ...failure, attempts: 0, absences: 0 } }) };
+  const push = { ...rest, ...rangeAfter(failure, committed) };
   if (letter.isRecordsOwnFault) return { push };
   const inARow = (push.deadLettersInARow ?? 0) + 1;
   if (inARow < haltAfterDeadLetters) return { push: { ...push, deadLettersInARow: inARow } };
@@ -135,20 +134,31 @@ export function afterDeadLetter(
   return { push: withoutRow(push), stop: { state: 'halted', reason, error: letter.error } satisfies Stop };
 }
 
+/** What follows when retention has overtaken what was committed. @param logStart the offset from which on there is something */
+export function afterExpiry({ failure, ...rest }: PushState, committed: number, logStart: number): PushState {
+  const expired = (rest.expired ?? 0) + logStart - committed;
+  return { ...rest, expired, ...rangeAfter(failure, logStart) };
+}
+
+/** A range that failed is known until all of it is passed; the attempts were those of a record that is passed. */
+function rangeAfter(failure: Failure | undefined, committed: number): { readonly failure?: Failure } {
+  if (failure === undefined || committed >= failure.end) return {};
+  return { failure: { ...failure, attempts: 0, absences: 0 } };
+}
+
 function went(push: PushState, call: Call, committed: number, hasMore: boolean): Outcome {
   const { failure, expired, lastError } = push;
-  const isBehind = failure === undefined || committed >= failure.end;
   const isSlow = call.tookMs >= SLOW_CALL_MS;
   return {
     kind: 'went',
     committed,
     push: {
-      ...(!isBehind && { failure: { ...failure, attempts: 0, absences: 0 } }),
+      ...rangeAfter(failure, committed),
       ...(isSlow && { isSlow }),
       ...(expired !== undefined && { expired }),
       ...(lastError && { lastError }),
     },
-    hasMore: hasMore || (failure !== undefined && isBehind),
+    hasMore: hasMore || (failure !== undefined && committed >= failure.end),
   };
 }
 

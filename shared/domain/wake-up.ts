@@ -20,6 +20,18 @@ export interface WakeUp extends PartitionId {
   readonly isRedrive?: boolean;
   /** Times that a delivery has sent it on. */
   readonly hop: number;
+  /** The position's, when it was sent on because somebody was at it, or it had failed. With another one that is over. */
+  readonly epoch?: number;
+}
+
+/** A wake-up on its way to where those are served that may take long. */
+export interface AsideEvent {
+  readonly aside: WakeUp;
+}
+
+/** As it is sent on: it looks in any case, for it stands for one that would be dropped otherwise. */
+export function sentOn({ last: _, epoch: __, ...wakeUp }: WakeUp): WakeUp {
+  return { ...wakeUp, hop: wakeUp.hop + 1 };
 }
 
 /** A position of a subscription to be looked at, whatever becomes of its wake-ups, until there is nothing to do. */

@@ -8,10 +8,12 @@ import { commitOwned, outcomeOf, topicOf } from './commit-positions.ts';
 import type { GroupPorts } from './group-ports.ts';
 import type { CommitOutcome, CommitsRequest, OffsetToCommit } from './group-requests.ts';
 import { findOrMakeGroup } from './join-group.ts';
+import type { RedrivenPorts } from './redriven-ports.ts';
 import { storeFailed } from './store-failed.ts';
 
 type Ports = Pick<GroupPorts, 'groups' | 'members' | 'groupTopics' | 'positions' | 'topics' | 'proven'> &
-  Pick<GroupPorts, 'heads' | 'log' | 'clock' | 'observe' | 'newGroupId' | 'sleep' | 'random'>;
+  Pick<GroupPorts, 'heads' | 'log' | 'clock' | 'observe' | 'newGroupId' | 'sleep' | 'random'> &
+  RedrivenPorts;
 
 /**
  * Commits by themselves: with an epoch, by whoever owns the partition; without one, for a group that has no live member,

@@ -1,5 +1,5 @@
 import { BackboneError, PartitionNotFound, TopicNotFound } from '../domain/errors.ts';
-import type { GroupId } from '../domain/group.ts';
+import type { Group, GroupId } from '../domain/group.ts';
 import { CommitRegressed, Fenced } from '../domain/group-errors.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import type { Holder, PositionId } from '../domain/position.ts';
@@ -8,9 +8,15 @@ import type { GroupPorts } from './group-ports.ts';
 import type { CommitOutcome, NamedPartition, OffsetToCommit, OwnedPartition, Report } from './group-requests.ts';
 import type { KnownPlan } from './plan-cache.ts';
 import { judgeOffset } from './proven-offsets.ts';
+import type { RedrivenPorts } from './redriven-ports.ts';
+import { settledByCommit } from './settle-redriven.ts';
 import type { TopicCache } from './topic-cache.ts';
 
-type Ports = Pick<GroupPorts, 'positions' | 'topics' | 'proven' | 'heads' | 'log' | 'clock' | 'observe'>;
+type Ports = Pick<GroupPorts, 'positions' | 'topics' | 'proven' | 'heads' | 'log' | 'clock' | 'observe'> &
+  RedrivenPorts;
+
+/** As a poll reads it: with what it has to know of redrives. */
+type MarkedGroup = GroupId & Pick<Group, 'redrives'>;
 
 /**
  * Commits what a member has done, and releases what it gives back: one write unit for both where they name the same
@@ -23,7 +29,7 @@ type Ports = Pick<GroupPorts, 'positions' | 'topics' | 'proven' | 'heads' | 'log
  */
 export async function commitPositions(
   ports: Ports,
-  { group, memberId, known }: { readonly group: GroupId; readonly memberId: string; readonly known: KnownPlan },
+  { group, memberId, known }: { readonly group: MarkedGroup; readonly memberId: string; readonly known: KnownPlan },
   { commit, release }: Pick<Report, 'commit' | 'release'>,
   deadline: number,
 ): Promise<CommitOutcome[]> {
@@ -64,7 +70,7 @@ async function releaseOwned(
 
 /** One commit by whoever says to own the partition, or to know its epoch. */
 export interface OwnedCommit {
-  readonly group: GroupId;
+  readonly group: MarkedGroup;
   readonly topic: Topic;
   readonly by: Holder;
   readonly entry: OffsetToCommit;
@@ -89,7 +95,10 @@ export async function commitOwned(ports: Ports, { group, topic, by, entry, relea
   if (found?.epoch !== by.epoch) throw new Fenced(topic.name, partition, by.epoch);
   if (found.committed === offset) return;
   const isOwn = by.owner === undefined || found.owner === by.owner;
-  if (isOwn && found.committed > offset) throw new CommitRegressed(offset, found.committed);
+  if (isOwn && found.committed > offset) {
+    if (await settledByCommit(ports, group, { topicId: topic.id, partition, offset }, by.epoch)) return;
+    throw new CommitRegressed(offset, found.committed);
+  }
   throw new Fenced(topic.name, partition, by.epoch);
 }
 

@@ -1,19 +1,15 @@
-import { type DeadLetter, type DeadLetterId, deadLetterIdText } from '../domain/dead-letter.ts';
+import { deadLetterIdText } from '../domain/dead-letter.ts';
 import { InvalidRequest, TopicNotFound } from '../domain/errors.ts';
-import type { GroupId } from '../domain/group.ts';
 import { CommitRegressed, Fenced } from '../domain/group-errors.ts';
 import type { BatchSlot } from '../domain/slot.ts';
 import { findMember } from './find-member.ts';
-import type { GroupPorts } from './group-ports.ts';
 import { type KeepPorts, keepDeadLetter } from './keep-dead-letter.ts';
 import { readBatches } from './read-batches.ts';
+import type { MemberPorts } from './redriven-ports.ts';
+import { landReported } from './settle-redriven.ts';
 import { storeFailed } from './store-failed.ts';
 
-export interface DeadLetterPorts extends GroupPorts, KeepPorts {
-  readonly deadLetters: KeepPorts['deadLetters'] & {
-    read(group: GroupId, id: DeadLetterId): Promise<DeadLetter | undefined>;
-  };
-}
+export type DeadLetterPorts = MemberPorts & KeepPorts;
 
 export interface DeadLetterReport {
   readonly group: string;
@@ -24,13 +20,16 @@ export interface DeadLetterReport {
   readonly epoch: number;
   readonly error: { readonly name: string; readonly message: string };
   readonly attempts: number;
+  /** Of a record that was given back: as the poll told it. Absent: of any, what fits. */
+  readonly redriven?: number;
   /** Epoch ms by which to answer. */
   readonly deadline: number;
 }
 
 /**
  * Keeps a record that a member could not handle, with why, tells of it, then commits past it: in this order, so that
- * none is passed without being kept. A report may be repeated; what is kept already stays as it is.
+ * none is passed without being kept. A report may be repeated; what is kept already stays as it is. A record that was given
+ * back is a dead letter again, with its history.
  *
  * @param take takes the record out of its slot, to be kept on its own
  * @throws {GroupNotFound | MemberNotFound | InstanceFenced | TopicNotFound | Fenced | CommitRegressed | OffsetOutOfRange |
@@ -55,9 +54,13 @@ export async function deadLetter(
   const held = await ports.positions.read(position, true);
   if (held?.owner !== owner || held.epoch !== epoch) throw new Fenced(topic.name, partition, epoch);
   if (held.committed > offset) {
-    if ((await ports.deadLetters.read(group, id)) === undefined) throw new CommitRegressed(offset, held.committed);
+    const letter = await ports.deadLetters.read(group, id);
+    if (letter === undefined) throw new CommitRegressed(offset, held.committed);
+    await landReported(ports, group, { ...report, letter }).catch(storeFailed);
     return { id: deadLetterIdText(id), committed: held.committed };
   }
+  // Where it was given back from, the group has gone back to since.
+  if (report.redriven !== undefined) throw new Fenced(topic.name, partition, epoch);
   const payload = await readRecord(ports, report, topic.id, take);
   const { error, attempts } = report;
   const firstFailedAt = ports.clock.now();

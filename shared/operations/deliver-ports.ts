@@ -8,6 +8,7 @@ import type { Payload } from '../domain/upload.ts';
 import type { Pending, Subscriber, WakeUp } from '../domain/wake-up.ts';
 import type { GroupPorts } from './group-ports.ts';
 import type { KeepPorts } from './keep-dead-letter.ts';
+import type { LetterObjects } from './letter-payload.ts';
 import type { LinkingSink } from './link-uploads.ts';
 import type { ServedSubscribers } from './served-subscribers.ts';
 
@@ -50,24 +51,16 @@ export interface DeliverPorts extends GroupPorts, KeepPorts, WakePorts {
     /** Strongly consistent. */
     read(group: GroupId, id: DeadLetterId): Promise<DeadLetter | undefined>;
   };
-  readonly deadLetterObjects: KeepPorts['deadLetterObjects'] & {
-    /** @returns undefined when it is gone or damaged */
-    get(
-      group: GroupId,
-      id: DeadLetterId,
-      expected: { readonly size: number; readonly sha256: string },
-    ): Promise<Uint8Array | undefined>;
-    remove(group: GroupId, id: DeadLetterId): Promise<void>;
-  };
+  readonly deadLetterObjects: KeepPorts['deadLetterObjects'] & LetterObjects;
   /** Dead letters that are to be given back. */
   readonly redrives: {
     /** Of a partition, by offset; strongly consistent. */
     first(group: GroupId, partition: PartitionId): Promise<Redrive | undefined>;
     postpone(group: GroupId, letter: DeadLetterId, at: number): Promise<void>;
-    /** Removes the letter; its object, if it has one, stays. */
-    end(group: GroupId, letter: DeadLetterId): Promise<boolean>;
-    /** It failed, and stands as given. */
-    land(group: GroupId, letter: DeadLetter): Promise<void>;
+    /** Removes the letter; its objects, if it has some, stay. @returns false: it is gone, or marked anew */
+    end(group: GroupId, letter: DeadLetterId, seen: { readonly redriveAt?: number }): Promise<boolean>;
+    /** It failed, and stands as given. @returns false: as of `end` */
+    land(group: GroupId, letter: DeadLetter, seen: { readonly redriveAt?: number }): Promise<boolean>;
   };
   /** The record that a dead letter keeps, or why there is none. */
   openLetter(bytes: Uint8Array, offset: number): OpenedLetter | string;

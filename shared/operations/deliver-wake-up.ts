@@ -1,11 +1,11 @@
 import { TopicNotFound } from '../domain/errors.ts';
 import { nextEpoch } from '../domain/group.ts';
 import { GroupNotFound } from '../domain/group-errors.ts';
-import { CLOCK_MARGIN_MS, SETTLE_AFTER_MS, WAKE_HOPS_MAX } from '../domain/limits.ts';
+import { CLOCK_MARGIN_MS, SETTLE_AFTER_MS, WAKE_HOPS_MAX, WAKE_PAUSE_S } from '../domain/limits.ts';
 import type { Position, PositionId } from '../domain/position.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { Topic } from '../domain/topic.ts';
-import type { Subscriber, WakeUp } from '../domain/wake-up.ts';
+import { type Subscriber, sentOn, type WakeUp } from '../domain/wake-up.ts';
 import { createPositions } from './create-positions.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
 import { DeliveryRun } from './delivery-run.ts';
@@ -35,10 +35,19 @@ const UNSETTLED_WAIT_MS = SETTLE_AFTER_MS + 1_000;
  */
 export async function deliverWakeUp(ports: DeliverPorts, wakeUp: WakeUp, call: DeliverCall): Promise<void> {
   // Whether somebody was sent it, and is past it, nobody knows: each has to look.
-  const { last: _, ...insisting } = wakeUp;
-  const heard = call.isReturned ? insisting : wakeUp;
+  const { last: _, epoch: __, ...whole } = wakeUp;
+  const heard = call.isReturned ? whole : wakeUp;
   if (wakeUp.to !== undefined) return deliverOwn(ports, { ...heard, to: wakeUp.to }, call);
   await deliverToOne(ports, heard, call);
+}
+
+/**
+ * Sends a wake-up back that was handed aside and came to nothing: no queue brings it again.
+ *
+ * @throws {WriteFailed}
+ */
+export async function sendBack({ wakeQueue }: Pick<DeliverPorts, 'wakeQueue'>, wakeUp: WakeUp): Promise<void> {
+  await wakeQueue.wake([sentOn(wakeUp)], WAKE_PAUSE_S * 1_000);
 }
 
 /**
@@ -74,22 +83,25 @@ async function deliverOwn(
 ): Promise<void> {
   const { to, topicId, partition } = wakeUp;
   const id = { group: to.group, topicId, partition };
+  let seen: number | undefined;
   for (let looks = 0; looks < LOOKS_MAX; looks++) {
     const found = await find(ports, id, to);
     if (found === undefined) return;
     const { position, subscription } = found;
     const waitMs = waitOf(position, ports.clock.now());
-    if (wakeUp.last !== undefined && (waitMs > 0 || position.committed > wakeUp.last)) return;
-    if (waitMs > CLOCK_MARGIN_MS) return sendOn(ports, wakeUp, waitMs);
+    if (waitMs > 0 && isLeftToOthers(wakeUp, seen ?? wakeUp.epoch, position)) return;
+    if (wakeUp.last !== undefined && position.committed > wakeUp.last) return;
+    seen = position.epoch;
+    if (waitMs > CLOCK_MARGIN_MS) return sendOn(ports, wakeUp, waitMs, seen);
     if (waitMs > 0) {
       await ports.sleep(waitMs);
       continue;
     }
-    if (ports.aside !== undefined && position.push?.isSlow) return ports.aside(wakeUp);
+    if (ports.aside !== undefined && position.push?.isSlow) return handAside(ports, wakeUp);
     if (wakeUp.isRedrive) {
       const end = await new RedriveRun(ports, { subscription, id, position, deadline }).run();
       if (end.kind === 'stopped') return;
-      if (end.kind === 'aside') return ports.aside?.(wakeUp);
+      if (end.kind === 'aside') return handAside(ports, wakeUp);
       if (end.kind === 'taken') continue;
       if (end.kind === 'later') await sendOn(ports, wakeUp, end.waitMs);
       // What came while it was at it was dropped: whoever lets go looks.
@@ -103,10 +115,20 @@ async function deliverOwn(
     if (end.kind === 'idle') return;
     if (end.kind === 'unsettled') return sendOn(ports, wakeUp, UNSETTLED_WAIT_MS);
     if (end.kind === 'later') return sendOn(ports, wakeUp, end.waitMs);
-    if (end.kind === 'aside') return ports.aside?.(insisting(wakeUp));
+    if (end.kind === 'aside') return handAside(ports, { ...sentOn(wakeUp), to });
   }
   // Others are at it; should they not look once more, this one does.
   await sendOn(ports, wakeUp, CLOCK_MARGIN_MS);
+}
+
+/**
+ * Whether a position that waits may be left to whoever made it wait. One that came for a record may: whoever is at it looks
+ * once more. So may one that saw it in another epoch: who took it since was woken, too, and his wake-up is not done before.
+ */
+function isLeftToOthers({ last, isRedrive }: Own, seen: number | undefined, { epoch }: Position): boolean {
+  if (last !== undefined) return true;
+  // Whoever is at it may look for what is behind alone.
+  return !isRedrive && seen !== undefined && seen !== epoch;
 }
 
 /** @returns undefined when there is nobody to deliver to */
@@ -162,19 +184,16 @@ async function topicOf(ports: DeliverPorts, name: string, topicId: string): Prom
   }
 }
 
-async function sendOn(ports: DeliverPorts, wakeUp: Own, delayMs: number): Promise<void> {
-  const { to, topicId, partition, hop, isRedrive } = wakeUp;
-  if (hop < WAKE_HOPS_MAX) return ports.wakeQueue.wake([insisting(wakeUp)], delayMs);
-  await ports.pending.put({
-    to,
-    topicId,
-    partition,
-    dueAt: ports.clock.now() + delayMs,
-    ...(isRedrive && { isRedrive }),
-  });
+async function handAside(ports: DeliverPorts, wakeUp: Own): Promise<void> {
+  if (wakeUp.hop >= WAKE_HOPS_MAX) return sendOn(ports, wakeUp, 0);
+  await ports.aside?.(wakeUp);
 }
 
-/** One that is sent on looks in any case: it stands for one that would be dropped otherwise. */
-function insisting({ to, topicId, partition, hop, isRedrive }: Own): WakeUp {
-  return { to, topicId, partition, hop: hop + 1, ...(isRedrive && { isRedrive }) };
+async function sendOn(ports: DeliverPorts, wakeUp: Own, delayMs: number, epoch?: number): Promise<void> {
+  const { to, topicId, partition, hop, isRedrive } = wakeUp;
+  if (hop < WAKE_HOPS_MAX) {
+    return ports.wakeQueue.wake([{ ...sentOn(wakeUp), ...(epoch !== undefined && { epoch }) }], delayMs);
+  }
+  const dueAt = ports.clock.now() + delayMs;
+  await ports.pending.put({ to, topicId, partition, dueAt, ...(isRedrive && { isRedrive }) });
 }

@@ -2,14 +2,14 @@ import type { DeliveryRecord } from '../domain/delivery.ts';
 import { OffsetOutOfRange, TopicNotFound } from '../domain/errors.ts';
 import { PUSH_WAIT_MS_MAX, WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
-import { afterDeadLetter, judgeCall, type Letter, limitsOf, type Stop } from '../domain/push-retry.ts';
+import { afterDeadLetter, afterExpiry, judgeCall, type Letter, limitsOf, type Stop } from '../domain/push-retry.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Subscriber } from '../domain/wake-up.ts';
 import type { DeliverPorts, DeliverySink } from './deliver-ports.ts';
 import { keepDeadLetter } from './keep-dead-letter.ts';
 import { lookAtPartition } from './partition-look.ts';
-import { PositionLease } from './position-lease.ts';
+import { PositionLease, type Progress } from './position-lease.ts';
 import { standingOf, stopSubscription } from './stop-subscription.ts';
 
 /** What a run is about. */
@@ -73,7 +73,7 @@ export class DeliveryRun {
         // What came while this run was at it was dropped: whoever lets go looks.
         const head = await this.#ports.heads.read(this.#of.id);
         if (head === undefined || head.next <= this.#committed) return IDLE;
-        const standing = await standingOf(this.#ports, this.#of.subscription);
+        const standing = await this.#standing();
         if (standing !== 'same') return standing === 'over' ? IDLE : AT_ONCE;
       }
     } catch (error) {
@@ -89,19 +89,32 @@ export class DeliveryRun {
       if (read.kind === 'gone') return IDLE;
       if (read.kind === 'read' && isNothing(read, this.#committed)) return this.#nothing();
     }
-    const [taken, first] = await Promise.allSettled([this.#lease.take(this.#committed), reading]);
+    const [taken, first, stood] = await Promise.allSettled([
+      this.#lease.take(this.#committed),
+      reading,
+      // Whoever let go of it may have stopped the subscription, which was read at the same time as the position.
+      this.#push.isSlow ? this.#standing() : ('same' as const),
+    ]);
     if (taken.status === 'rejected') throw taken.reason;
     if (first.status === 'rejected') throw first.reason;
+    if (stood.status === 'rejected') throw stood.reason;
     if (!taken.value) return { kind: 'taken' };
+    if (stood.value !== 'same') return this.#letGo(stood.value);
     for (let read = first.value; ; ) {
       const went = await this.#advance(read);
       if (went !== 'on') return went;
-      const [next, standing] = await Promise.all([this.#read(), standingOf(this.#ports, this.#of.subscription)]);
-      if (standing !== 'same' || !this.#lease.hasTime()) {
-        return (await this.#step(false)) && standing !== 'over' ? AT_ONCE : IDLE;
-      }
+      const [next, standing] = await Promise.all([this.#read(), this.#standing()]);
+      if (standing !== 'same' || !this.#lease.hasTime()) return this.#letGo(standing);
       read = next;
     }
+  }
+
+  #standing(): ReturnType<typeof standingOf> {
+    return standingOf(this.#ports, this.#of.subscription);
+  }
+
+  async #letGo(standing: Awaited<ReturnType<typeof standingOf>>): Promise<RunEnd> {
+    return (await this.#step(false)) && standing !== 'over' ? AT_ONCE : IDLE;
   }
 
   /** Nothing that is settled: is there anything at all? */
@@ -144,11 +157,11 @@ export class DeliveryRun {
     const call = { offsets: records.map(({ offset }) => offset), next, hasMore: await isMore, tookMs: now - startedAt };
     const outcome = judgeCall(this.#push, call, delivered, subscription, now, this.#ports.random());
     this.#count(outcome.committed);
+    if (outcome.kind === 'stop') return this.#stop(outcome.stop, outcome);
     this.#committed = outcome.committed;
     this.#push = outcome.push;
     if (outcome.kind === 'went') return this.#proceed(outcome.hasMore);
     if (outcome.kind === 'dead') return this.#bury(sink, outcome.committed, outcome.letter);
-    if (outcome.kind === 'stop') return this.#stop(outcome.stop);
     return this.#retry(outcome.push.failure!.retryAt - now);
   }
 
@@ -172,10 +185,12 @@ export class DeliveryRun {
     const { error, attempts, firstFailedAt } = letter;
     const about = { topicId: id.topicId, partition: id.partition, offset, topic: topic.name, error, attempts };
     await keepDeadLetter(this.#ports, id.group, { ...about, firstFailedAt }, sink.keep(offset));
-    this.#committed = offset + 1;
-    const { push, stop } = afterDeadLetter(this.#push, this.#committed, letter, subscription);
+    const committed = offset + 1;
+    const { push, stop } = afterDeadLetter(this.#push, committed, letter, subscription);
+    if (stop !== undefined) return this.#stop(stop, { committed, push });
+    this.#committed = committed;
     this.#push = push;
-    return stop === undefined ? this.#proceed(true) : this.#stop(stop);
+    return this.#proceed(true);
   }
 
   /** Commits, and goes on owning the position while there is more; the release rides on the last commit. */
@@ -204,9 +219,12 @@ export class DeliveryRun {
     return waitMs <= WAKE_DELAY_MS_MAX ? { kind: 'later', waitMs } : IDLE;
   }
 
-  async #stop(stop: Stop): Promise<Went> {
+  /** Should it not be stopped, the record is not settled, and what counts up to the stop is not forgotten. */
+  async #stop(stop: Stop, { committed, push }: Progress): Promise<Went> {
     const { subscription, id } = this.#of;
     await stopSubscription(this.#ports, id.group, stop);
+    this.#committed = committed;
+    this.#push = push;
     this.#ports.observe({ kind: 'subscription_stopped', group: subscription.group.name });
     await this.#step(false, true);
     return IDLE;
@@ -215,8 +233,7 @@ export class DeliveryRun {
   async #overtaken(logStart: number): Promise<Went> {
     const count = logStart - this.#committed;
     this.#ports.observe({ kind: 'records_expired', count });
-    const { failure: _, ...push } = this.#push;
-    this.#push = { ...push, expired: (push.expired ?? 0) + count };
+    this.#push = afterExpiry(this.#push, this.#committed, logStart);
     this.#committed = logStart;
     return this.#proceed(true);
   }

@@ -32,9 +32,25 @@ export interface Report {
   readonly release: readonly OwnedPartition[];
 }
 
+/** What a member says of a redriven record: that it holds it, or is done with it. */
+export interface RedrivenReport {
+  /** Of the dead letter. */
+  readonly id: string;
+  /** Of the partition, as it was when the record was given. */
+  readonly epoch: number;
+  readonly done?: boolean;
+}
+
+/** How it ended that a member is done with a redriven record; `error`: `Fenced`, it was given to another. */
+export interface RedrivenOutcome {
+  readonly id: string;
+  readonly error?: BackboneError;
+}
+
 export interface HeartbeatRequest extends Report {
   readonly group: string;
   readonly memberId: string;
+  readonly redriven?: readonly RedrivenReport[];
   /** Epoch ms by which to answer. */
   readonly deadline: number;
 }
@@ -62,6 +78,8 @@ export interface PollRequest extends Report, Reading {
   readonly topics?: readonly string[];
   /** Who joins names it; absent: as before. */
   readonly sessionTimeoutMs?: number;
+  /** All that the member holds or is done with; absent: it knows nothing of redrives, or has not said. */
+  readonly redriven?: readonly RedrivenReport[];
   readonly waitMs: number;
   /** Epoch ms by which to answer. */
   readonly deadline: number;
@@ -101,6 +119,8 @@ export interface Told {
   readonly revoked: readonly OwnedPartition[];
   readonly commits: readonly CommitOutcome[];
   readonly errors: readonly TopicError[];
+  /** Of those that the member was done with, in the order sent; absent: it said nothing of redrives. */
+  readonly redriven?: readonly RedrivenOutcome[];
 }
 
 export interface PollResult extends Told {
@@ -121,6 +141,30 @@ export interface GroupSink {
   readonly room: Room;
   /** Opens the part of one partition, at most once. */
   open(partition: NamedPartition, room: Room): PartSink;
+}
+
+/** A record that comes back from the dead letters, and how often it has. */
+export interface Redriven extends NamedPartition {
+  readonly offset: number;
+  /** Id of the dead letter. */
+  readonly deadLetter: string;
+  readonly redriven: number;
+}
+
+/** Where redriven records go beside: they take their part of the room. */
+export interface PollSink extends GroupSink {
+  /**
+   * The first one fits whatever its size.
+   *
+   * @param payload as its encoding is for whoever kept it to know; undefined: it is gone
+   * @param link makes the URL of a payload that was uploaded
+   * @returns what takes it out again; undefined: there is no room for it
+   */
+  takeRedriven(
+    of: Redriven,
+    payload: Uint8Array | undefined,
+    link: (uploadId: string) => Promise<string>,
+  ): Promise<(() => void) | undefined>;
 }
 
 /**

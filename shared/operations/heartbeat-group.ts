@@ -5,6 +5,8 @@ import type { GroupPorts } from './group-ports.ts';
 import type { HeartbeatRequest, Told } from './group-requests.ts';
 import { type Standing, standingOf } from './group-standing.ts';
 import { Claims } from './member-claims.ts';
+import type { MemberPorts } from './redriven-ports.ts';
+import { settleRedriven } from './settle-redriven.ts';
 import { storeFailed } from './store-failed.ts';
 import type { Held } from './take-positions.ts';
 
@@ -14,12 +16,13 @@ import type { Held } from './take-positions.ts';
  *
  * @throws {GroupNotFound | MemberNotFound | InstanceFenced} nothing was done; {Throttled | Unavailable} repeat it
  */
-export async function heartbeatGroup(ports: GroupPorts, request: HeartbeatRequest): Promise<Told> {
+export async function heartbeatGroup(ports: MemberPorts, request: HeartbeatRequest): Promise<Told> {
   const { memberId, deadline } = request;
   try {
     const session = await renewSession(ports, request.group, memberId);
     const known = await ports.plans.of(ports, session.group);
     const commits = await commitPositions(ports, { group: session.group, memberId, known }, request, deadline);
+    const redriven = request.redriven && (await settleRedriven(ports, session.group, request.redriven));
     const standing = await standingOf(ports, session, known);
     const claims = new Claims(request, commits);
     const held =
@@ -32,6 +35,7 @@ export async function heartbeatGroup(ports: GroupPorts, request: HeartbeatReques
       revoked: claims.revoked(held),
       commits,
       errors: standing.errors,
+      ...(redriven && { redriven }),
     };
   } catch (error) {
     storeFailed(error);

@@ -9,6 +9,7 @@ import type { GroupId } from '../domain/group.ts';
 import { DeadLetterNotFound, GroupNotFound } from '../domain/group-errors.ts';
 import type { Page } from '../domain/topic.ts';
 import type { GroupStores } from './group-ports.ts';
+import { type LetterObjects, originalOf, redrivenOf, removeObjects } from './letter-payload.ts';
 import type { LinkPorts } from './link-uploads.ts';
 import { storeFailed } from './store-failed.ts';
 
@@ -19,14 +20,7 @@ export interface DeadLetterListPorts extends LinkPorts {
     /** Where a list goes on behind this one. */
     placeOf(id: DeadLetterId): string;
   };
-  readonly deadLetterObjects: {
-    /** @returns undefined when it is gone or damaged */
-    get(
-      group: GroupId,
-      id: DeadLetterId,
-      expected: { readonly size: number; readonly sha256: string },
-    ): Promise<Uint8Array | undefined>;
-  };
+  readonly deadLetterObjects: Pick<LetterObjects, 'get'>;
 }
 
 export interface DeadLetterQuery {
@@ -45,12 +39,14 @@ export interface DeadLetterQuery {
 export interface DeadLetterSink {
   /**
    * @param payload undefined: its object is gone
+   * @param corrected what it was corrected to: null: it was not
    * @param link makes the URL of a payload that was uploaded
    * @returns `taken`; `passed`: it is not one that is wanted; `full`: there is no room for it
    */
   take(
     letter: DeadLetter,
     payload: Uint8Array | undefined,
+    corrected: Uint8Array | null,
     link: (uploadId: string) => Promise<string>,
   ): Promise<'taken' | 'passed' | 'full'>;
 }
@@ -78,11 +74,7 @@ export async function listDeadLetters(
     const page = await ports.deadLetters.list(group, { limit: left, ...(after !== undefined && { after }) });
     for (const letter of page.items) {
       if (isWanted(letter, query)) {
-        const { topicId, payload } = letter;
-        const bytes =
-          'bytes' in payload ? payload.bytes : await ports.deadLetterObjects.get(group, letter, payload.object);
-        const link = (uploadId: string) => ports.uploadUrls.get({ topicId, uploadId }, ports.clock.now());
-        const outcome = await sink.take(letter, bytes, link);
+        const outcome = await show(ports, group, letter, sink);
         if (outcome === 'full') return after;
         if (outcome === 'taken') left--;
       }
@@ -92,6 +84,34 @@ export async function listDeadLetters(
     after = page.next;
   }
   return after;
+}
+
+async function show(
+  ports: Omit<DeadLetterListPorts, 'deadLetters'>,
+  group: GroupId,
+  letter: DeadLetter,
+  sink: DeadLetterSink,
+) {
+  const { topicId, correction } = letter;
+  const original = await originalOf(ports.deadLetterObjects, group, letter);
+  const corrected = correction === undefined ? null : await redrivenOf(ports.deadLetterObjects, group, letter);
+  const link = (uploadId: string) => ports.uploadUrls.get({ topicId, uploadId }, ports.clock.now());
+  return sink.take(letter, original, corrected ?? null, link);
+}
+
+/** Shows one dead letter. @throws {GroupNotFound | DeadLetterNotFound | Throttled | Unavailable} */
+export async function showDeadLetter(
+  ports: Omit<DeadLetterListPorts, 'deadLetters'> & Pick<DeadLetterRemovalPorts, 'deadLetters'>,
+  name: string,
+  text: string,
+  sink: DeadLetterSink,
+): Promise<void> {
+  const group = await ports.groups.read(name, true);
+  if (group === undefined) throw new GroupNotFound(name);
+  const id = parseDeadLetterId(text);
+  const letter = id && (await ports.deadLetters.read(group, id));
+  if (letter === undefined) throw new DeadLetterNotFound(name, text);
+  await show(ports, group, letter, sink);
 }
 
 function isWanted(letter: DeadLetter, query: DeadLetterQuery): boolean {
@@ -110,7 +130,7 @@ export interface DeadLetterRemovalPorts {
     read(group: GroupId, id: DeadLetterId): Promise<DeadLetter | undefined>;
     delete(group: GroupId, letter: DeadLetter): Promise<boolean>;
   };
-  readonly deadLetterObjects: { remove(group: GroupId, id: DeadLetterId): Promise<void> };
+  readonly deadLetterObjects: Pick<LetterObjects, 'remove'>;
 }
 
 /** Forgets one dead letter, for good. @throws {GroupNotFound | DeadLetterNotFound | Throttled | Unavailable} */
@@ -121,6 +141,6 @@ export async function removeDeadLetter(ports: DeadLetterRemovalPorts, name: stri
   const letter = id && (await ports.deadLetters.read(group, id));
   if (letter === undefined) throw new DeadLetterNotFound(name, text);
   // The object first: without its item nobody would find it.
-  if ('object' in letter.payload) await ports.deadLetterObjects.remove(group, letter).catch(storeFailed);
+  await removeObjects(ports.deadLetterObjects, group, letter).catch(storeFailed);
   if (!(await ports.deadLetters.delete(group, letter).catch(storeFailed))) throw new DeadLetterNotFound(name, text);
 }

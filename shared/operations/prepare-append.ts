@@ -1,5 +1,6 @@
+import { PREPARED_BYTES_MAX, PREPARED_PARTITIONS_MAX } from '../domain/append-limits.ts';
 import { RequestTooLarge } from '../domain/errors.ts';
-import { INLINE_BATCH_BYTES_MAX, PREPARED_BYTES_MAX, PREPARED_PARTITIONS_MAX } from '../domain/limits.ts';
+import { INLINE_BATCH_BYTES_MAX } from '../domain/limits.ts';
 import { settleAll } from '../domain/parallel.ts';
 import type { PreparedAppend, PreparedSlots } from '../domain/prepared.ts';
 import type { Batch } from '../domain/record.ts';

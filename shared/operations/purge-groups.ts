@@ -1,11 +1,12 @@
 import type { Clock } from '../domain/clock.ts';
-import type { DeadLetter, DeadLetterId } from '../domain/dead-letter.ts';
+import type { DeadLetter } from '../domain/dead-letter.ts';
 import type { DeletedGroup, GroupId } from '../domain/group.ts';
 import { LATE_MAX_MS, PURGE_GROUP_ITEMS_PARALLEL, SWEEP_LEFTOVERS_MAX } from '../domain/limits.ts';
 import type { Observe } from '../domain/observation.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import type { Page } from '../domain/topic.ts';
 import type { GroupStores } from './group-ports.ts';
+import { type LetterObjects, removeObjects } from './letter-payload.ts';
 import type { MayGoOn, Task } from './take-turns.ts';
 import { type UnsubscribePorts, unsubscribeTopic } from './unsubscribe-topic.ts';
 
@@ -24,7 +25,7 @@ export interface GroupPurgePorts {
     list(group: GroupId, query: { readonly limit: number }): Promise<Page<DeadLetter>>;
     delete(group: GroupId, letter: DeadLetter): Promise<boolean>;
   };
-  readonly deadLetterObjects: { remove(group: GroupId, id: DeadLetterId): Promise<void> };
+  readonly deadLetterObjects: Pick<LetterObjects, 'remove'>;
   readonly clock: Clock;
   readonly observe: Observe;
 }
@@ -71,7 +72,7 @@ async function purge(ports: GroupPurgePorts, group: DeletedGroup, mayGoOn: MayGo
 }
 
 async function removeLetter(ports: GroupPurgePorts, group: GroupId, letter: DeadLetter): Promise<void> {
-  if ('object' in letter.payload) await ports.deadLetterObjects.remove(group, letter);
+  await removeObjects(ports.deadLetterObjects, group, letter);
   await ports.deadLetters.delete(group, letter);
 }
 

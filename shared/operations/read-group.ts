@@ -18,7 +18,11 @@ export interface GroupRead {
   readonly count: number;
 }
 
-type Request = Pick<Reading, 'paused' | 'reset' | 'turn'> & { readonly deadline: number };
+type Request = Pick<Reading, 'paused' | 'reset' | 'turn'> & {
+  readonly deadline: number;
+  /** The answer has records of other kinds already: none needs to come that does not fit. */
+  readonly isBegun?: boolean;
+};
 
 /** One partition while it is read. */
 interface Reader {
@@ -45,8 +49,10 @@ export async function readGroup(
   sink: GroupSink,
 ): Promise<GroupRead> {
   const paused = new Set(request.paused.map(({ topic, partition }) => `${topic}#${partition}`));
-  const awake = held.filter(({ topic, partition }) => !paused.has(`${topic.name}#${partition}`));
-  const { chosen, turn } = inTurn(awake, request.turn ?? mixed(Math.floor(ports.clock.now() / TURN_MS)));
+  const { records, bytes } = sink.room;
+  const hasRoom = !request.isBegun || (records > 0 && bytes > 0);
+  const awake = held.filter(({ topic, partition }) => hasRoom && !paused.has(`${topic.name}#${partition}`));
+  const { chosen, turn } = inTurn(awake, request.turn ?? turnAt(ports.clock.now()));
   const readers = chosen.map((one): Reader => ({ held: one, position: one.offset, hasMore: true }));
   await readShares(ports, readers, request, sink);
   const errors = readers.filter(({ error }) => error !== undefined && !(error instanceof OffsetOutOfRange));
@@ -65,7 +71,16 @@ function assignedOf(one: Held, reader: Reader | undefined): Held & Pick<Assigned
   return reader?.error instanceof OffsetOutOfRange ? { ...one, offset, error: reader.error } : { ...one, offset };
 }
 
-function inTurn(held: readonly Held[], turn: number): { readonly chosen: readonly Held[]; readonly turn?: number } {
+/** Of a call that tells none. */
+export function turnAt(now: number): number {
+  return mixed(Math.floor(now / TURN_MS));
+}
+
+/** Those that one call looks at, where there are more than it may. @param turn as the last call told it */
+export function inTurn(
+  held: readonly Held[],
+  turn: number,
+): { readonly chosen: readonly Held[]; readonly turn?: number } {
   const turns = Math.ceil(held.length / POLL_PARTITIONS_MAX);
   if (turns <= 1) return { chosen: rotated(held) };
   const from = (turn % turns) * POLL_PARTITIONS_MAX;
@@ -95,7 +110,7 @@ async function readShares(ports: GroupPorts, readers: readonly Reader[], request
     if (left.records <= 0 || left.bytes <= 0) break;
     if (reader.hasMore) await attempt([reader], () => read(reader, left));
   }
-  for (const reader of filled) {
+  for (const reader of request.isBegun ? [] : filled) {
     if (filled.some(({ part }) => part !== undefined && part.count > 0)) break;
     if (reader.hasMore) await attempt([reader], () => read(reader, { records: 1, bytes }, true));
   }

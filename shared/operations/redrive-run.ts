@@ -4,6 +4,7 @@ import { REDRIVE_AWAY_MS } from '../domain/limits.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
+import { redrivenOf, removeObjects } from './letter-payload.ts';
 import { PositionLease, type Progress } from './position-lease.ts';
 import { standingOf, stopSubscription } from './stop-subscription.ts';
 
@@ -82,7 +83,7 @@ export class RedriveRun {
     const { id } = this.#of;
     const letter = await this.#ports.deadLetters.read(id.group, redrive);
     if (letter === undefined) {
-      await this.#ports.redrives.end(id.group, redrive); // it was deleted meanwhile
+      await this.#ports.redrives.end(id.group, redrive, {}); // it was deleted meanwhile
       return 'on';
     }
     const record = await this.#record(letter);
@@ -103,8 +104,9 @@ export class RedriveRun {
     const { clock, redrives } = this.#ports;
     if (delivered.kind === 'done') {
       // The item first: without its object, a run that dies in between would leave a record that looks lost.
-      await redrives.end(group, letter);
-      if ('object' in letter.payload) await this.#ports.deadLetterObjects.remove(group, letter);
+      // Marked anew meanwhile, corrected perhaps, it is to be given back once more.
+      if (!(await redrives.end(group, letter, seenOf(letter)))) return 'on';
+      await removeObjects(this.#ports.deadLetterObjects, group, letter);
       return 'on';
     }
     this.#push = { ...this.#push, isSlow: true };
@@ -129,16 +131,16 @@ export class RedriveRun {
     const landed = landedAgain(letter, error, this.#ports.clock.now());
     // Told first: what has landed is not looked at again.
     await this.#ports.deadLetterQueue.tell(group, landed);
-    await this.#ports.redrives.land(group, landed);
-    this.#ports.observe({ kind: 'dead_letters', count: 1 });
+    if (await this.#ports.redrives.land(group, landed, seenOf(letter))) {
+      this.#ports.observe({ kind: 'dead_letters', count: 1 });
+    }
   }
 
   /** @returns why there is none, where there is none */
   async #record(letter: DeadLetter): Promise<DeliveryRecord | string> {
-    const { payload, topicId } = letter;
+    const { topicId } = letter;
     const { deadLetterObjects, uploadUrls, clock, openLetter } = this.#ports;
-    const bytes =
-      'bytes' in payload ? payload.bytes : await deadLetterObjects.get(this.#of.id.group, letter, payload.object);
+    const bytes = await redrivenOf(deadLetterObjects, this.#of.id.group, letter);
     const opened = bytes === undefined ? 'payload_missing' : openLetter(bytes, letter.offset);
     if (typeof opened === 'string') return opened;
     const { record, upload } = opened;
@@ -155,6 +157,10 @@ export class RedriveRun {
   get #progress(): Progress {
     return { committed: this.#of.position.committed, push: this.#push };
   }
+}
+
+function seenOf({ redriveAt }: DeadLetter): { readonly redriveAt?: number } {
+  return redriveAt === undefined ? {} : { redriveAt };
 }
 
 function unreadable(reason: string): Delivered {

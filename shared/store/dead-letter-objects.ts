@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import type { DeadLetterId } from '../domain/dead-letter.ts';
 import type { GroupId } from '../domain/group.ts';
@@ -21,24 +22,37 @@ export class DeadLetterObjects {
     return putPayload(this.#s3, { ...this.#address(group, letter), ContentType: 'application/octet-stream' }, bytes);
   }
 
+  /** Stores what a letter was corrected to, under a key of its own: one PUT, which may be repeated. @throws {WriteFailed} */
+  async putCorrection(group: GroupId, letter: DeadLetterId, bytes: Uint8Array): Promise<Payload> {
+    const address = this.#address(group, letter, createHash('sha256').update(bytes).digest('hex'));
+    return putPayload(this.#s3, { ...address, ContentType: 'application/octet-stream' }, bytes);
+  }
+
   /**
    * Reads a payload and checks it against what its item says: one GET.
    *
+   * @param isCorrection of what it was corrected to
    * @returns undefined when it is gone, or is not what was stored
    * @throws {Throttled | Unavailable}, and as a bug what S3 refuses otherwise
    */
-  async get(group: GroupId, letter: DeadLetterId, expected: Payload): Promise<Uint8Array | undefined> {
-    const found = await getPayload(this.#s3, this.#address(group, letter), expected);
+  async get(
+    group: GroupId,
+    letter: DeadLetterId,
+    expected: Payload,
+    isCorrection = false,
+  ): Promise<Uint8Array | undefined> {
+    const address = this.#address(group, letter, isCorrection ? expected.sha256 : undefined);
+    const found = await getPayload(this.#s3, address, expected);
     return typeof found === 'string' ? undefined : found;
   }
 
-  /** Removes a payload, if there is one. @throws {WriteFailed} */
-  async remove(group: GroupId, letter: DeadLetterId): Promise<void> {
-    const command = new DeleteObjectCommand(this.#address(group, letter));
+  /** Removes a payload, if there is one. @param sha256 of what it was corrected to @throws {WriteFailed} */
+  async remove(group: GroupId, letter: DeadLetterId, sha256?: string): Promise<void> {
+    const command = new DeleteObjectCommand(this.#address(group, letter, sha256));
     await new WriteAttempts(command).outcome(this.#s3.send(command));
   }
 
-  #address(group: GroupId, letter: DeadLetterId): ObjectAddress {
-    return { Bucket: this.#bucket, Key: deadLetterObjectKey(group, letter) };
+  #address(group: GroupId, letter: DeadLetterId, sha256?: string): ObjectAddress {
+    return { Bucket: this.#bucket, Key: deadLetterObjectKey(group, letter, sha256) };
   }
 }

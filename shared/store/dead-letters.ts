@@ -90,7 +90,7 @@ export class DeadLetters {
    * @returns false when there is none @throws {WriteFailed}
    */
   async delete(group: GroupId, letter: DeadLetterId & Pick<DeadLetter, 'redriveAt'>): Promise<boolean> {
-    if (letter.redriveAt !== undefined) return new Redrives(this.#dynamodb, this.#table).end(group, letter);
+    if (letter.redriveAt !== undefined) return new Redrives(this.#dynamodb, this.#table).end(group, letter, {});
     const command = new DeleteItemCommand({
       TableName: this.#table,
       Key: letterItemKey(group, letter),

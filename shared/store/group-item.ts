@@ -48,6 +48,18 @@ export function toGroup(name: string, item: Item): Group {
     version: Number(item.version!.N),
     checkAt: Number(item.checkAt!.N),
     busyUntil: Number(item.busyUntil!.N),
+    ...redrivesIn(item),
     ...(item.subscription?.BOOL && { isSubscription: true }),
+  };
+}
+
+function redrivesIn({ redrivesAt, redrivesFailed, redrivesStoppedAt }: Item): Pick<Group, 'redrives'> {
+  if (redrivesAt === undefined && redrivesFailed === undefined && redrivesStoppedAt === undefined) return {};
+  return {
+    redrives: {
+      ...(redrivesAt && { at: Number(redrivesAt.N) }),
+      ...(redrivesFailed && { failed: Number(redrivesFailed.N) }),
+      ...(redrivesStoppedAt && { stoppedAt: Number(redrivesStoppedAt.N) }),
+    },
   };
 }

@@ -32,9 +32,9 @@ import type { UploadId } from '../domain/upload.ts';
  * State  upload         pk=uploads#<topicId>, sk=<uploadId>      upload         use      v size sha256 usableUntil
  *                                                                                        usedBy? usedAt? usedCount?
  * State  lease          pk=sweep, sk=lease                       working sweep  yes      v token until
- * State  secret         pk=secrets, sk=settle                    backbone       never    v secret
  * State  group          pk=group#<group name>, sk=group          live group     yes      v id createdAt version checkAt
- *                                                                                        busyUntil subscription?
+ *                                                                                        busyUntil subscription? redrivesAt?
+ *                                                                                        redrivesFailed? redrivesStoppedAt?
  * State  group entry    pk=groups, sk=<group name>               live group     never    v id createdAt
  * State  deleted group  pk=deleted-groups, sk=<groupId>          group being    never    v name at
  *                                                                purged
@@ -59,18 +59,17 @@ import type { UploadId } from '../domain/upload.ts';
  * State  pending        pk=pending, sk=<groupId>#<topicId>.      position that  yes      v group topic known dueAt
  *                       <partition>, with #redrive at its end    must not rest
  *                       where dead letters are to be given back
- * State  done           pk=<group>#done.<topicId>.<partition>,   record that was   never    v at expiresAt?
- *                       sk=<offset, 16 digits>                   processed once
- * State  effect         pk=<group>#effects.<topicId>.            effect of a       yes      v token at until result?
- *                       <partition>, sk=<offset, 16 digits>      record                     expiresAt?
  * State  dead letter    pk=<group>#dead-letters, sk=<topicId>.   dead letter    redrive  v topic payload or object, error
  *                       <partition, 4 digits>.<offset, 16>                               attempts redrives firstFailedAt
  *                                                                                        deadLetteredAt redriveAt history
- * State  redrive        pk=<group>#redrives, sk=<as its letter>  marked letter  at       v at
+ *                                                                                        correction or correctionObject
+ * State  redrive        pk=<group>#redrives, sk=<as its letter>  marked letter  yes      v at epoch? times?
  * bucket object         <topicId>/<partition>/<last, 16 digits>  spilled batch  never    the batch's bytes
  * bucket object         uploads/<topicId>/<uploadId>             upload         never    the payload's bytes
  * bucket object         dead-letters/<groupId>/<dead letter id>  large dead     never    the payload's bytes
  *                                                                letter
+ * bucket object         the same, with .<sha256> at its end      large          never    the corrected record's bytes
+ *                                                                correction
  *
  * <group> = <group name>#<groupId>: what a group's members write begins with its name, so that a policy can name it
  * (`dynamodb:LeadingKeys`) before the group exists. Group names are as topic names.
@@ -211,16 +210,6 @@ export function positionKey(position: PositionId): StateKey {
   return { pk: `${ownedBy(position.group)}${logKey(position)}`, sk: 'position' };
 }
 
-/** The record that this group has processed. */
-export function doneKey(position: PositionId, offset: number): StateKey {
-  return { pk: `${ownedBy(position.group)}done.${logKey(position)}`, sk: padded(offset, OFFSET_DIGITS) };
-}
-
-/** What one record of this group has done outside. */
-export function effectKey(position: PositionId, offset: number): StateKey {
-  return { pk: `${ownedBy(position.group)}effects.${logKey(position)}`, sk: padded(offset, OFFSET_DIGITS) };
-}
-
 /** Partition key of all dead letters of a group, sorted by topic id, partition, offset. */
 export function deadLettersKey(group: GroupId): string {
   return `${ownedBy(group)}dead-letters`;
@@ -253,23 +242,25 @@ export function parseDeadLetterSort(sk: string): DeadLetterId {
   return { topicId: match[1]!, partition: Number(match[2]), offset: Number(match[3]) };
 }
 
-/** Key of the object of a dead letter that is too large for its item. */
-export function deadLetterObjectKey({ id }: GroupId, letter: DeadLetterId): string {
-  return `dead-letters/${id}/${deadLetterKey({ name: '', id }, letter).sk}`;
+/**
+ * Key of the object of a dead letter that is too large for its item.
+ * @param sha256 of what it was corrected to, in hex; absent: of the letter itself
+ */
+export function deadLetterObjectKey({ id }: GroupId, letter: DeadLetterId, sha256?: string): string {
+  const key = `dead-letters/${id}/${deadLetterKey({ name: '', id }, letter).sk}`;
+  return sha256 === undefined ? key : `${key}.${sha256}`;
 }
 
-function ownedBy({ name, id }: GroupId): string {
+export function ownedBy({ name, id }: GroupId): string {
   return `${name}#${id}#`;
 }
 
-function padded(number: number, digits: number): string {
+export function padded(number: number, digits: number): string {
   return String(number).padStart(digits, '0');
 }
 
 /** Key of the one item by which runs of the sweep exclude each other. */
 export const SWEEP_LEASE: StateKey = { pk: 'sweep', sk: 'lease' };
-/** Key of the secret by which the backbone knows what it has handed out itself. */
-export const SETTLE_SECRET: StateKey = { pk: 'secrets', sk: 'settle' };
 /** Partition key of all live topics, sorted by name. */
 export const TOPICS = 'topics';
 /** Partition key of incarnations that are being made or removed, sorted by id. */
@@ -284,7 +275,7 @@ const HEAD = 'head#';
 const INTENT = '#spill';
 const UPLOAD = '#upload.';
 /** 2^53 − 1 has 16 digits. */
-const OFFSET_DIGITS = 16;
+export const OFFSET_DIGITS = 16;
 const PARTITION_DIGITS = 4;
 const VERSION_DIGITS = 10;
 

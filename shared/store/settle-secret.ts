@@ -1,6 +1,7 @@
 import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
-import { LAYOUT_VERSION, refuseUnknownLayout, SETTLE_SECRET } from './keys.ts';
+import { LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
+import { SETTLE_SECRET } from './once-keys.ts';
 import { itemKey } from './state-items.ts';
 
 const KEY = itemKey(SETTLE_SECRET);

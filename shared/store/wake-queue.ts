@@ -8,7 +8,7 @@ import {
 } from '@aws-sdk/client-sqs';
 import { WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
 import type { Removal } from '../domain/removal.ts';
-import type { WakeUp } from '../domain/wake-up.ts';
+import { type AsideEvent, sentOn, type WakeUp } from '../domain/wake-up.ts';
 import { readOutcome, WriteAttempts } from './dynamo.ts';
 import { intentKey, LAYOUT_VERSION, logKey, parseLogItemKey, uploadLogKey } from './keys.ts';
 
@@ -18,6 +18,9 @@ import { intentKey, LAYOUT_VERSION, logKey, parseLogItemKey, uploadLogKey } from
  *   log, last   key of the item that is gone from the Log table
  *   expired     1 when it is known that its time was up, else 0
  *   wake        a `WakeUp`
+ *
+ * Or Lambda's own record of a wake-up that was handed aside, and whose function died, or never began:
+ * {"requestPayload": {"aside": {topicId, partition, …}}, …}. Source: AWS Lambda, "Capturing records of asynchronous invocations".
  */
 
 /** Removals in one message: about 25 KB, less than half of what SQS bills as one. */
@@ -108,7 +111,8 @@ export function encodeWakeUp(wakeUp: WakeUp): string {
 
 /** @returns undefined for what is no wake-up: another message of ours, or none */
 export function decodeWakeUp(body: string): WakeUp | undefined {
-  const { v, wake } = JSON.parse(body) as { v?: unknown; wake?: WakeUp };
+  const { v, wake, requestPayload } = JSON.parse(body) as { v?: unknown; wake?: WakeUp; requestPayload?: AsideEvent };
+  if (requestPayload !== undefined) return sentOn(requestPayload.aside);
   return v === LAYOUT_VERSION ? wake : undefined;
 }
 

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
+import { EVENTS_PER_REQUEST_MAX } from '../domain/append-limits.ts';
 import { InvalidRequest, RequestTooLarge, UnsupportedMediaType } from '../domain/errors.ts';
-import { EVENTS_PER_REQUEST_MAX, RECORD_BYTES_MAX } from '../domain/limits.ts';
+import { RECORD_BYTES_MAX } from '../domain/limits.ts';
 import type { ProducedRecord } from '../domain/record.ts';
 import { decodeBase64 } from './base64.ts';
 import { attributesOfJson, checked, type EventAttributes, headersOf } from './cloud-event-attributes.ts';

@@ -12,6 +12,7 @@ import { textOf } from './utf8.ts';
 /** What stands around the letters: a token has less than 200 characters. */
 const ENVELOPE_BYTES = 512;
 const COMMA = 0x2c;
+const NOTHING = new Uint8Array();
 const BEFORE = Buffer.from('{"deadLetters":[');
 
 /** A page of dead letters, as JSON: it takes them one by one, as many as one answer carries. */
@@ -28,17 +29,20 @@ export class DeadLetterAnswer {
 
   /**
    * @param payload as `encodeKeptRecord` made it; undefined: it is gone
+   * @param corrected likewise: what it was corrected to; null: it was not
    * @param link makes the URL of an uploaded value
    */
   async take(
     letter: DeadLetter,
     payload: Uint8Array | undefined,
+    corrected: Uint8Array | null,
     link: (uploadId: string) => Promise<string>,
   ): Promise<'taken' | 'passed' | 'full'> {
     const kept: KeptRecord = payload === undefined ? { form: 'payload_missing' } : decodeKeptRecord(payload);
     if (!this.#isWanted(kept)) return 'passed';
     const start = this.#writer.length;
-    await this.#write(letter, kept, link);
+    const changed = corrected === null ? undefined : decodeKeptRecord(corrected);
+    await this.#write(letter, kept, link, { ...(changed && { changed }) });
     if (this.#writer.length + ENVELOPE_BYTES > ANSWER_BODY_BYTES_MAX) {
       if (start > 0) {
         this.#writer.length = start;
@@ -56,16 +60,24 @@ export class DeadLetterAnswer {
     return { status: 200, body: this.#writer.finish(BEFORE, Buffer.from(after)) };
   }
 
+  /** The one that was taken, by itself. */
+  finishOne(): ApiAnswer {
+    return { status: 200, body: this.#writer.finish(NOTHING, NOTHING) };
+  }
+
   #isWanted(kept: KeptRecord): boolean {
     if (this.#key === undefined) return true;
     return 'batch' in kept && keyOf(kept.batch)?.equals(this.#key) === true;
   }
 
-  /** The only one of its page, and too large for it: as text it may fit, else in base64; else without its record. */
+  /**
+   * The only one of its page, and too large for it: as text it may fit, else in base64, without what it was corrected to;
+   * else without its record.
+   */
   async #makeFit(letter: DeadLetter, kept: KeptRecord, link: (uploadId: string) => Promise<string>): Promise<void> {
     if (this.#fitsAsText()) return;
     this.#writer.length = 0;
-    await this.#write(letter, kept, link, 'base64');
+    await this.#write(letter, kept, link, { force: 'base64' });
     if (this.#writer.length + ENVELOPE_BYTES <= ANSWER_BODY_BYTES_MAX || this.#fitsAsText()) return;
     this.#writer.length = 0;
     await this.#write(letter, { form: 'record_too_large' }, link);
@@ -81,7 +93,7 @@ export class DeadLetterAnswer {
     letter: DeadLetter,
     kept: KeptRecord | { readonly form: 'record_too_large' },
     link: (uploadId: string) => Promise<string>,
-    force?: 'base64',
+    { changed, force }: { readonly changed?: KeptRecord; readonly force?: 'base64' } = {},
   ): Promise<void> {
     const { topic, partition, offset, error, attempts, redrives, firstFailedAt, deadLetteredAt, history } = letter;
     const origin = { id: deadLetterIdText(letter), topic, partition };
@@ -103,6 +115,22 @@ export class DeadLetterAnswer {
     const end = this.#writer.length;
     this.#piece(rest);
     this.#writer.written()[end] = COMMA;
+    if (changed !== undefined && 'batch' in changed) await this.#append('corrected', changed, offset, link);
+  }
+
+  /** A record as one more field of the object that was written last. */
+  async #append(
+    name: string,
+    kept: KeptRecord & { readonly batch: RecordSpans },
+    offset: number,
+    link: (uploadId: string) => Promise<string>,
+  ): Promise<void> {
+    const value = kept.form === 'upload' ? await linkOf(kept.batch, link) : kept.form === 'json';
+    if (value === undefined) return;
+    this.#writer.length -= 1;
+    this.#writer.piece(Buffer.from(`,"${name}":`));
+    this.#json.record(kept.batch, 0, offset, value);
+    this.#writer.piece(Buffer.from('}'));
   }
 
   #piece(value: object): void {

@@ -1,3 +1,4 @@
+import type { Correction } from '../domain/dead-letter.ts';
 import { type BatchSlot, baseOf } from '../domain/slot.ts';
 import { PayloadCorrupt } from './payload-corrupt.ts';
 import { decodeRecordBatch, encodeRecordBatch, type StoredRecord } from './record-batch.ts';
@@ -64,6 +65,37 @@ export function readKeptRecord(
 /** The bytes of a kept record's key; null: it has none. */
 export function keyOf(batch: RecordSpans): Buffer | null {
   return batch.keyStart(0) < 0 ? null : batch.data.subarray(batch.keyStart(0), batch.keyEnd(0));
+}
+
+/** The key of the record that a dead letter keeps; undefined: there is no record. */
+export function keyOfLetter(payload: Uint8Array): Uint8Array | null | undefined {
+  const kept = decodeKeptRecord(payload);
+  return 'batch' in kept ? keyOf(kept.batch) : undefined;
+}
+
+/**
+ * The record that a dead letter keeps, with what is to be different in it.
+ * @returns why it cannot be corrected: there is no record
+ */
+export function correctLetter(
+  payload: Uint8Array,
+  { value, json = false, headers }: Correction,
+): Uint8Array | 'payload_missing' | 'payload_corrupt' {
+  const kept = readKept(payload);
+  if (!('record' in kept)) return kept.form;
+  const { key, timestamp, ...was } = kept.record;
+  const form = value === undefined ? kept.form : json ? 'json' : 'bytes';
+  const record = { key, timestamp, value: value === undefined ? was.value : value, headers: headers ?? was.headers };
+  return encode(form, encodeRecordBatch([record], timestamp));
+}
+
+function readKept(payload: Uint8Array): ReturnType<typeof readKeptRecord> {
+  try {
+    return readKeptRecord(payload);
+  } catch (error) {
+    if (error instanceof PayloadCorrupt) return { form: 'payload_corrupt' };
+    throw error;
+  }
 }
 
 function encode(form: Form, batch: Uint8Array = new Uint8Array()): Uint8Array {

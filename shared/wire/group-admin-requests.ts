@@ -48,6 +48,8 @@ export interface DeadLetterRequest {
   readonly error: { readonly name: string; readonly message: string };
   /** Times that the record was tried. */
   readonly attempts: number;
+  /** Of one that was given back: as the poll told it. */
+  readonly redriven?: number;
 }
 
 /** A page of a list, and where the one before ended. */
@@ -104,7 +106,17 @@ export function parseResetRequest(request: ApiRequest): ResetRequest {
 /** @throws {InvalidRequest} */
 export function parseDeadLetterRequest(request: ApiRequest): DeadLetterRequest {
   const group = groupOf(request);
-  const fields = bodyFields(request, ['memberId', 'topic', 'partition', 'offset', 'epoch', 'error', 'attempts']);
+  const fields = bodyFields(request, [
+    'memberId',
+    'topic',
+    'partition',
+    'offset',
+    'epoch',
+    'error',
+    'attempts',
+    'redriven',
+  ]);
+  const redriven = fields.optional('redriven', integer(1));
   return {
     group,
     memberId: fields.required('memberId', memberIdText),
@@ -114,6 +126,7 @@ export function parseDeadLetterRequest(request: ApiRequest): DeadLetterRequest {
     epoch: fields.required('epoch', integer(0)),
     error: fields.required('error', ERROR),
     attempts: fields.required('attempts', integer(1)),
+    ...(redriven !== undefined && { redriven }),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { BackboneError } from '../domain/errors.ts';
 import { AllFenced } from '../domain/group-errors.ts';
 import { PARTITIONS_MAX, POLL_PARTITIONS_MAX } from '../domain/limits.ts';
+import { keptSlot } from './dead-letter-slot.ts';
 import { RecordPart, type Room, type SharedRoom } from './group-record-part.ts';
 import type { HeldPartition, HeldPosition, NamedPartition } from './group-requests.ts';
 import { type ApiAnswer, jsonAnswer } from './http-answer.ts';
@@ -20,6 +21,14 @@ export interface Told {
   readonly commits: readonly CommitOutcome[];
   readonly errors: readonly { readonly topic: string; readonly partition?: number; readonly error: BackboneError }[];
   readonly turn?: number;
+  readonly redriven?: readonly { readonly id: string; readonly error?: BackboneError }[];
+}
+
+/** A record that comes back from the dead letters, and how often it has. */
+export interface Redriven extends NamedPartition {
+  readonly offset: number;
+  readonly deadLetter: string;
+  readonly redriven: number;
 }
 
 /** What a poll says of who it is, how much it wants, and about how many partitions. */
@@ -52,18 +61,54 @@ const FRAME_BYTES = JSON.stringify({
 
 /** The answer to a poll: it grows while partitions are read, each into a part of its own. */
 export class PollAnswer {
-  /** For the records of all partitions. */
-  readonly room: Room;
+  readonly #room: Room;
   readonly #values: ValueForm;
   readonly #shared: SharedRoom;
   readonly #parts: RecordPart[] = [];
+  /** Each with one record that came back from the dead letters. */
+  #redriven: RecordPart[] = [];
 
   constructor(wanted: Wanted) {
     const around = bytesAround(wanted);
-    this.room = { records: wanted.maxRecords, bytes: wanted.maxBytes - around };
+    this.#room = { records: wanted.maxRecords, bytes: wanted.maxBytes - around };
     this.#values = wanted.values;
     const entries = wanted.positions.length + wanted.commit.length + POLL_PARTITIONS_MAX;
     this.#shared = { inflated: 0, count: 0, envelopeBytes: around + entries * ERROR_BYTES_MAX };
+  }
+
+  /** For the records of all partitions, beside those that came back. */
+  get room(): Room {
+    const bytes = this.#redriven.reduce((sum, part) => sum + part.bytes, 0);
+    return { records: this.#room.records - this.#redriven.length, bytes: this.#room.bytes - bytes };
+  }
+
+  /**
+   * Takes a record that came back: half of the room at most is for such ones, and for the first in any case.
+   *
+   * @param payload as `encodeKeptRecord` made it; undefined: it is gone
+   * @param link makes the URL of an uploaded value
+   * @returns what takes it out again; undefined: there is no room for it
+   */
+  async takeRedriven(
+    { topic, partition, offset, deadLetter, redriven }: Redriven,
+    payload: Uint8Array | undefined,
+    link: (uploadId: string) => Promise<string>,
+  ): Promise<(() => void) | undefined> {
+    const isFirst = this.#redriven.length === 0;
+    const { records, bytes } = this.#room;
+    if (!isFirst && this.#redriven.length + 1 > records / 2) return undefined;
+    const room = { records: 1, bytes: this.room.bytes - bytes / 2 };
+    const part = new RecordPart({ topic, partition }, room, this.#values, this.#shared, { redriven, deadLetter });
+    part.widen(room, isFirst);
+    const { slot, uploadId } = keptSlot(payload, offset);
+    const urls = uploadId === undefined ? undefined : new Map([[0, await link(uploadId)]]);
+    part.take(slot, offset, urls);
+    if (part.count === 0) return undefined;
+    this.#redriven.push(part);
+    return () => {
+      this.#redriven = this.#redriven.filter((other) => other !== part);
+      this.#shared.count -= 1;
+    };
   }
 
   /** Opens the part of one partition, at most once. */
@@ -74,7 +119,8 @@ export class PollAnswer {
   }
 
   finish(told: Told): ApiAnswer {
-    const records = this.#parts.filter(({ count }) => count > 0).sort(byPartition);
+    // Those that came back before the others of their partition: they are older.
+    const records = [...this.#redriven, ...this.#parts].filter(({ count }) => count > 0).sort(byPartition);
     const before = Buffer.from(`${JSON.stringify(toldJson(told)).slice(0, -1)},"records":[`);
     const after = Buffer.from(`]${JSON.stringify(endJson(told)).replace('{', ',')}`);
     // Each record begins with a comma, the first of all with one too many.
@@ -125,7 +171,7 @@ function toldJson({ memberId, assigned, revoked, commits }: Told) {
   };
 }
 
-function endJson({ errors, turn }: Told) {
+function endJson({ errors, turn, redriven }: Told) {
   return {
     errors: errors.map(({ topic, partition, error }) => ({
       topic,
@@ -133,6 +179,9 @@ function endJson({ errors, turn }: Told) {
       ...entryError(error),
     })),
     ...(turn !== undefined && { turn }),
+    ...(redriven && {
+      redriven: redriven.map(({ id, error }) => ({ id, ...(error && { error: entryError(error) }) })),
+    }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { parseDeadLetterId } from '../domain/dead-letter.ts';
 import { InvalidRequest } from '../domain/errors.ts';
 import { NAME_CHARS_MAX, PARTITIONS_MAX } from '../domain/limits.ts';
 import { type ApiRequest, isName, mediaTypeOf } from './http-request.ts';
@@ -115,6 +116,17 @@ export const topicName: Read<string> = (value, field) => {
     field,
     `must be a topic's name: 1 to ${NAME_CHARS_MAX} characters out of A-Z a-z 0-9 . _ - and neither '.' nor '..'`,
   );
+};
+
+export const flag: Read<boolean> = (value, field) => {
+  if (typeof value === 'boolean') return value;
+  throw invalid(field, 'must be true or false');
+};
+
+/** The id of a dead letter. */
+export const letterId: Read<string> = (value, field) => {
+  if (typeof value === 'string' && parseDeadLetterId(value) !== undefined) return value;
+  throw invalid(field, "must be a dead letter's id, such as '01J00000000000000000000000.3.41'");
 };
 
 /** Whether the topic has it is not known here. */

@@ -51,10 +51,18 @@ export class RecordPart {
   /** Bytes of the stored batches that it took from. */
   #stored = 0;
 
-  constructor(of: { topic: string; partition: number }, room: Room, values: ValueForm, shared: SharedRoom) {
+  /** @param more what else stands before each record's own fields */
+  constructor(
+    of: { topic: string; partition: number },
+    room: Room,
+    values: ValueForm,
+    shared: SharedRoom,
+    more: object = {},
+  ) {
     this.topic = of.topic;
     this.partition = of.partition;
-    this.#before = Buffer.from(`,{"topic":${JSON.stringify(of.topic)},"partition":${of.partition}`);
+    const { topic, partition } = of;
+    this.#before = Buffer.from(`,${JSON.stringify({ topic, partition, ...more }).slice(0, -1)}`);
     this.#json = new RecordJson(this.#writer, values);
     this.#room = room;
     this.#shared = shared;

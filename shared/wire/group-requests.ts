@@ -13,13 +13,16 @@ import {
   SESSION_TIMEOUT_MS_MAX,
   SESSION_TIMEOUT_MS_MIN,
 } from '../domain/limits.ts';
+import { REDRIVEN_REPORTS_MAX } from '../domain/redrive-limits.ts';
 import {
   bodyFields,
   choice,
   type Fields,
+  flag,
   groupOf,
   integer,
   invalid,
+  letterId,
   list,
   object,
   offsetNumber,
@@ -60,6 +63,17 @@ export interface HeartbeatRequest {
   readonly positions: readonly HeldPosition[];
   readonly commit: readonly (HeldPosition & { readonly metadata?: string })[];
   readonly release: readonly HeldPartition[];
+  /** What it says of redriven records; absent: nothing. */
+  readonly redriven?: readonly RedrivenReport[];
+}
+
+/** That a member holds a redriven record, or is done with it. */
+export interface RedrivenReport {
+  /** Of the dead letter. */
+  readonly id: string;
+  /** Of the partition, as it was when the record was given. */
+  readonly epoch: number;
+  readonly done?: boolean;
 }
 
 /** What a poll asks for. */
@@ -138,6 +152,18 @@ const COMMIT = partitions(
 );
 const RELEASE = partitions(object(['topic', 'partition', 'epoch'], held));
 const PAUSED = partitions(object(['topic', 'partition'], named));
+const REDRIVEN = list(
+  object(
+    ['id', 'epoch', 'done'],
+    (fields): RedrivenReport => ({
+      id: fields.required('id', letterId),
+      epoch: fields.required('epoch', integer(0)),
+      ...present('done', fields.optional('done', flag)),
+    }),
+  ),
+  REDRIVEN_REPORTS_MAX,
+  ({ id }) => id,
+);
 const OFFSETS = list(
   object(['topic', 'partition', 'offset', 'epoch', 'metadata'], (fields) => ({
     ...named(fields),
@@ -151,7 +177,7 @@ const OFFSETS = list(
 );
 const TOPICS = list(topicName, MEMBER_TOPICS_MAX, (topic) => topic, 1);
 
-const HEARTBEAT_FIELDS = ['memberId', 'positions', 'commit', 'release'] as const;
+const HEARTBEAT_FIELDS = ['memberId', 'positions', 'commit', 'release', 'redriven'] as const;
 const POLL_FIELDS = [
   ...HEARTBEAT_FIELDS,
   ...(['instanceId', 'topics', 'paused', 'maxRecords', 'maxBytes', 'waitMs', 'sessionTimeoutMs'] as const),
@@ -218,11 +244,12 @@ function memberOf(memberId: string | undefined): { memberId?: string; proposed?:
   throw invalid('memberId', `must be one that was given out, null, or '${PROPOSAL}' and a ULID in upper case`);
 }
 
-function heldIn(fields: Fields<'positions' | 'commit' | 'release'>) {
+function heldIn(fields: Fields<'positions' | 'commit' | 'release' | 'redriven'>) {
   return {
     positions: fields.optional('positions', POSITIONS) ?? [],
     commit: fields.optional('commit', COMMIT) ?? [],
     release: fields.optional('release', RELEASE) ?? [],
+    ...present('redriven', fields.optional('redriven', REDRIVEN)),
   };
 }
 

@@ -1,6 +1,4 @@
 import {
-  DEAD_LETTER_ERROR_BYTES_MAX,
-  DEAD_LETTER_ERROR_NAME_BYTES_MAX,
   FETCH_BYTES_DEFAULT,
   FETCH_BYTES_MAX,
   FETCH_RECORDS_DEFAULT,
@@ -11,12 +9,12 @@ import {
   MEMBER_TOPICS_MAX,
   METADATA_BYTES_MAX,
   PARTITIONS_MAX,
-  REDRIVE_LETTERS_MAX,
-  REDRIVE_RATE_MAX,
   SESSION_TIMEOUT_MS_DEFAULT,
   SESSION_TIMEOUT_MS_MAX,
   SESSION_TIMEOUT_MS_MIN,
 } from '../domain/limits.ts';
+import { REDRIVEN_REPORTS_MAX } from '../domain/redrive-limits.ts';
+import { DEAD_LETTER_SCHEMAS } from './openapi-dead-letter-schemas.ts';
 import {
   ENTRY_ERROR,
   integer,
@@ -28,7 +26,6 @@ import {
   object,
   PARTITION,
   query,
-  RECORD,
   ref,
   TEXT,
   words,
@@ -51,6 +48,15 @@ const named = (schema: string) => ref('schemas', schema);
 const POSITIONS = { ...many(named('Position')), description: 'What `assigned` said: reading goes on from there' };
 const COMMIT = { ...many(named('Commit')), description: 'Offsets of the next records to be handled' };
 const RELEASE = many(named('Release'));
+const REDRIVEN = {
+  ...list(object({ id: TEXT, epoch: EPOCH, done: { type: 'boolean' } }, ['id', 'epoch'], EXACT)),
+  maxItems: REDRIVEN_REPORTS_MAX,
+  description: 'Records with `redriven` that the member has in hand, by `deadLetter`, or is done with. Empty: none',
+};
+const TOLD_REDRIVEN = {
+  ...list(object({ id: TEXT, error: ENTRY_ERROR }, ['id'])),
+  description: 'How those ended that were said to be done',
+};
 const COMMITTED = list(named('CommitOutcome'));
 const TOLD = {
   memberId: TEXT,
@@ -59,16 +65,6 @@ const TOLD = {
   commits: COMMITTED,
   errors: list(object({ topic: TEXT, partition: PARTITION, code: TEXT, detail: TEXT }, ['topic', 'code', 'detail'])),
 };
-
-const ERROR = object(
-  {
-    name: { type: 'string', minLength: 1, maxLength: DEAD_LETTER_ERROR_NAME_BYTES_MAX },
-    message: { type: 'string', maxLength: DEAD_LETTER_ERROR_BYTES_MAX },
-  },
-  undefined,
-  EXACT,
-);
-const { error: _, ...KEPT } = RECORD;
 
 export const GROUP_SCHEMAS: { [name: string]: Json } = {
   Position: object({ ...HELD, offset: OFFSET, metadata: TEXT, error: {} }, AT, EXACT),
@@ -89,6 +85,7 @@ export const GROUP_SCHEMAS: { [name: string]: Json } = {
       positions: POSITIONS,
       commit: COMMIT,
       release: RELEASE,
+      redriven: REDRIVEN,
       paused: many(object(PARTITION_OF, undefined, EXACT)),
       maxRecords: { ...integer(1, FETCH_RECORDS_MAX), default: FETCH_RECORDS_DEFAULT },
       maxBytes: { ...integer(1, FETCH_BYTES_MAX), default: FETCH_BYTES_DEFAULT },
@@ -108,17 +105,27 @@ export const GROUP_SCHEMAS: { [name: string]: Json } = {
   Polled: object(
     {
       ...TOLD,
-      records: list({ allOf: [named('Record'), named('PartitionOf')] }),
+      records: list({
+        allOf: [
+          named('Record'),
+          named('PartitionOf'),
+          object(
+            { redriven: { ...integer(1), description: 'Times it came back from the dead letters' }, deadLetter: TEXT },
+            [],
+          ),
+        ],
+      }),
+      redriven: TOLD_REDRIVEN,
       turn: { ...integer(), description: 'To be sent back, where not all partitions are looked at in each poll' },
     },
     [...Object.keys(TOLD), 'records'],
   ),
   Heartbeat: object(
-    { memberId: MEMBER_ID, positions: POSITIONS, commit: COMMIT, release: RELEASE },
+    { memberId: MEMBER_ID, positions: POSITIONS, commit: COMMIT, release: RELEASE, redriven: REDRIVEN },
     ['memberId'],
     EXACT,
   ),
-  Heard: object(TOLD),
+  Heard: object({ ...TOLD, redriven: TOLD_REDRIVEN }, Object.keys(TOLD)),
   Leave: object({ memberId: MEMBER_ID }, undefined, EXACT),
   Commits: object(
     {
@@ -138,54 +145,7 @@ export const GROUP_SCHEMAS: { [name: string]: Json } = {
     EXACT,
   ),
   Committed: object({ commits: COMMITTED }),
-  DeadLetterReport: object(
-    { ...HELD, memberId: MEMBER_ID, offset: OFFSET, error: ERROR, attempts: integer(1) },
-    undefined,
-    EXACT,
-  ),
-  DeadLettered: object({ id: TEXT, committed: OFFSET }),
-  DeadLetters: object(
-    {
-      deadLetters: list(
-        object(
-          {
-            ...{ id: TEXT, topic: TEXT, partition: PARTITION },
-            ...KEPT,
-            recordError: object({ code: TEXT }, undefined, { description: 'Why there is no record' }),
-            error: object({ name: TEXT, message: TEXT }),
-            ...{ attempts: integer(1), redrives: integer(), firstFailedAt: MS, deadLetteredAt: MS },
-            state: words('stored', 'redriving'),
-            history: list(object({ error: object({ name: TEXT, message: TEXT }), deadLetteredAt: MS })),
-          },
-          [
-            'id',
-            'topic',
-            'partition',
-            'offset',
-            'error',
-            'attempts',
-            'redrives',
-            'firstFailedAt',
-            'deadLetteredAt',
-            'state',
-          ],
-        ),
-      ),
-      nextToken: TEXT,
-    },
-    ['deadLetters'],
-  ),
-  Redrive: object(
-    {
-      ids: { ...list(TEXT), minItems: 1, maxItems: REDRIVE_LETTERS_MAX },
-      filter: object({ topic: NAME, partition: PARTITION, since: { type: 'string', format: 'date-time' } }, [], EXACT),
-      ratePerSecond: integer(1, REDRIVE_RATE_MAX),
-      dryRun: { type: 'boolean' },
-    },
-    [],
-    EXACT,
-  ),
-  Redriving: object({ redriving: integer(), more: { type: 'boolean' } }),
+  ...DEAD_LETTER_SCHEMAS,
   Groups: object({ groups: list(object({ group: TEXT, id: TEXT, createdAt: MS })), nextToken: TEXT }, ['groups']),
   Group: object({
     ...{ group: TEXT, id: TEXT, createdAt: MS },

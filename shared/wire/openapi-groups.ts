@@ -74,6 +74,12 @@ export const GROUP_OPERATIONS: { readonly [route in GroupRoute]: Operation } = {
     answers: { 200: answer('A page', json('DeadLetters')) },
     refuses: ['group_not_found', ...STORE],
   },
+  'GET /v1/groups/{group}/dead-letters/{id}': {
+    summary: 'Show one dead letter, with its record',
+    takes: ['group', 'deadLetter'],
+    answers: { 200: answer('The dead letter', json('DeadLetter')) },
+    refuses: ['group_not_found', 'dead_letter_not_found', 'method_not_allowed', ...STORE],
+  },
   'DELETE /v1/groups/{group}/dead-letters/{id}': {
     summary: 'Forget one dead letter, for good',
     takes: ['group', 'deadLetter'],
@@ -81,13 +87,14 @@ export const GROUP_OPERATIONS: { readonly [route in GroupRoute]: Operation } = {
     refuses: ['group_not_found', 'dead_letter_not_found', ...STORE, 'outcome_unknown'],
   },
   'POST /v1/groups/{group}/dead-letters/redrive': {
-    summary: 'As that of the subscription of this name: dead letters of a group whose members poll are not given back',
+    summary:
+      'Give dead letters back, those that are named or found: in the polls of the members, or to the target of the subscription of this name. A filter passes those that came back three times',
     takes: ['group'],
-    body: body('Redrive'),
+    body: body('Redrive', { filter: {} }),
     answers: { 202: answer('They are on their way', json('Redriving')) },
     refuses: [
       ...BODY,
-      ...(['group_not_found', 'group_is_pull', 'dead_letter_not_found'] as const),
+      ...(['group_not_found', 'dead_letter_not_found', 'record_too_large'] as const),
       ...STORE,
       'outcome_unknown',
     ],

@@ -39,7 +39,7 @@ export const TEXT = { type: 'string' };
 export const MS = { type: 'integer', description: 'Epoch ms' };
 export const OFFSET = integer();
 export const PARTITION = integer(0, PARTITIONS_MAX - 1);
-const ANY = {};
+export const ANY = {};
 const DUPLICATE = { type: 'boolean', description: 'The key was used before: these are the offsets of then' };
 const BASE64 = object({ base64: { type: 'string', contentEncoding: 'base64' } }, undefined, {
   additionalProperties: false,

@@ -70,6 +70,12 @@ export const SUBSCRIPTION_OPERATIONS: { readonly [route in SubscriptionRoute]: O
     answers: { 200: answer('A page', json('DeadLetters')) },
     refuses: [...KNOWN, 'group_not_found'],
   },
+  'GET /v1/subscriptions/{name}/dead-letters/{id}': {
+    summary: 'Show one dead letter, with its record',
+    takes: ['subscription', 'deadLetter'],
+    answers: { 200: answer('The dead letter', json('DeadLetter')) },
+    refuses: [...KNOWN, 'group_not_found', 'dead_letter_not_found', 'method_not_allowed'],
+  },
   'DELETE /v1/subscriptions/{name}/dead-letters/{id}': {
     summary: 'Forget one dead letter, for good',
     takes: ['subscription', 'deadLetter'],
@@ -82,7 +88,7 @@ export const SUBSCRIPTION_OPERATIONS: { readonly [route in SubscriptionRoute]: O
     takes: ['subscription'],
     body: { required: true, content: json('Redrive', { filter: {} }) },
     answers: { 202: answer('They are on their way', json('Redriving')) },
-    refuses: [...ACT, 'group_not_found', 'dead_letter_not_found'],
+    refuses: [...ACT, 'group_not_found', 'dead_letter_not_found', 'record_too_large'],
   },
   'POST /v1/subscriptions/{name}/rotate-secret': {
     summary: 'Get a new secret. The one before it signs as well for a day',

@@ -54,8 +54,8 @@ export const ROUTE_RIGHTS: { readonly [key in RouteKey]: RouteRight } = {
   'POST /v1/groups/{group}/dead-letters': group('consume', 'topic'),
   'GET /v1/groups/{group}/dead-letters': { ...group('consume'), query: 'topic' },
   'DELETE /v1/groups/{group}/dead-letters/{id}': group('consume'),
-  // Only what a subscription pushes is given back.
-  'POST /v1/groups/{group}/dead-letters/redrive': group('subscribe', 'filter.topic'),
+  'GET /v1/groups/{group}/dead-letters/{id}': group('consume'),
+  'POST /v1/groups/{group}/dead-letters/redrive': group('consume', 'filter.topic'),
   'GET /v1/groups': 'list',
   'GET /v1/groups/{group}': group('any'),
   'DELETE /v1/groups/{group}': group('admin'),
@@ -69,6 +69,7 @@ export const ROUTE_RIGHTS: { readonly [key in RouteKey]: RouteRight } = {
   'POST /v1/subscriptions/{name}/seek': group('subscribe', 'topic'),
   'POST /v1/subscriptions/{name}/rotate-secret': group('subscribe'),
   'GET /v1/subscriptions/{name}/dead-letters': { ...group('subscribe'), query: 'topic' },
+  'GET /v1/subscriptions/{name}/dead-letters/{id}': group('subscribe'),
   'DELETE /v1/subscriptions/{name}/dead-letters/{id}': group('subscribe'),
   'POST /v1/subscriptions/{name}/dead-letters/redrive': group('subscribe', 'filter.topic'),
   'POST /v1/api-keys': 'everything',

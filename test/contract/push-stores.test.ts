@@ -180,13 +180,13 @@ describe.each(STORE_ENGINES)('on %s', (_, open) => {
       await redrives.postpone(group, letter, NOW + 2);
       expect(await first()).toEqual({ ...place, at: NOW + 2 });
       const landed = landedAgain({ ...letter, redriveAt: NOW }, { name: 'Other', message: '' }, NOW + 3);
-      for (let times = 0; times < 2; times++) await redrives.land(group, landed);
+      for (let times = 0; times < 2; times++) await redrives.land(group, landed, {});
       expect(await letters.read(group, letter)).toEqual(landed);
       expect(landed).toMatchObject({ redrives: 1, attempts: 6, history: [{ error, deadLetteredAt: NOW }] });
       expect(await first()).toBeUndefined();
       await redrives.begin(group, letter, NOW);
-      expect(await redrives.end(group, letter)).toBe(true);
-      expect(await redrives.end(group, letter)).toBe(false);
+      expect(await redrives.end(group, letter, {})).toBe(true);
+      expect(await redrives.end(group, letter, {})).toBe(false);
       expect(await first()).toBeUndefined();
       expect(await letters.read(group, letter)).toBeUndefined();
     });
@@ -197,7 +197,7 @@ describe.each(STORE_ENGINES)('on %s', (_, open) => {
       expect(await first()).toBeUndefined();
       expect(await redrives.begin(group, letter, NOW)).toBe(false);
       await redrives.postpone(group, letter, NOW + 1);
-      await redrives.land(group, letter);
+      await redrives.land(group, letter, {});
       expect(await first()).toBeUndefined();
       expect(await letters.read(group, letter)).toBeUndefined();
     });

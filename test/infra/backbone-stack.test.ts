@@ -98,7 +98,7 @@ it('prints its URL and the first three commands, signed', () => {
 });
 
 it('consists of so many resources', () => {
-  expect(Object.keys(resourcesOf(template))).toHaveLength(132);
+  expect(Object.keys(resourcesOf(template))).toHaveLength(136);
 });
 
 it('passes the AwsSolutions rules of cdk-nag, with three rules argued away', () => {

@@ -134,6 +134,18 @@ describe('dispatch', () => {
   });
 });
 
+describe('a delivery aside', () => {
+  it('that dies, or does not begin in time, has its wake-up come back by the queue', () => {
+    const configs = Object.values(resourcesOf(template, 'AWS::Lambda::EventInvokeConfig'));
+    const config = configs.find(({ Properties }) => JSON.stringify(Properties).includes('DeliverAside'));
+    const [wake] = queueNamed('Wake');
+    expect(config!.Properties).toMatchObject({
+      MaximumRetryAttempts: 0,
+      DestinationConfig: { OnFailure: { Destination: { 'Fn::GetAtt': [wake, 'Arn'] } } },
+    });
+  });
+});
+
 describe('the sweep', () => {
   it('is called every minute, and not again when a call failed', () => {
     const [rule] = Object.values(resourcesOf(template, 'AWS::Events::Rule'));

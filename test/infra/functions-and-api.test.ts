@@ -70,7 +70,7 @@ describe('functions', () => {
       produce: common('produce', { ...tables, ...bucket, ...wake }),
       fetch: common('fetch', { ...tables, ...bucket }),
       topics: common('topics', tables),
-      groups: common('groups', { ...tables, ...bucket, ...letters }),
+      groups: common('groups', { ...tables, ...bucket, ...letters, ...wake }),
       subscriptions: common('subscriptions', {
         ...{ ...tables, ...wake, VERTEBRA_CHECK_FUNCTION: { Ref: expect.stringContaining('Check') } },
         ...mappings,
@@ -160,6 +160,7 @@ describe('functions', () => {
         'Bucket objects': ['s3:GetObject'],
         'Bucket dead-letters': ['s3:DeleteObject', 's3:PutObject'],
         DeliveryDeadLetters: ['sqs:SendMessage'],
+        DeliveryWake: ['sqs:SendMessage'],
         GroupsLogs: ownLog,
       },
       dispatch: {

@@ -4,7 +4,8 @@ import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Backbone, openBackbone } from '../../functions/backbone.ts';
 import { fetchHandler } from '../../functions/fetch.ts';
-import { groupsHandler, openGroups } from '../../functions/groups.ts';
+import { groupsHandler } from '../../functions/groups.ts';
+import { openGroups } from '../../functions/groups-backbone.ts';
 import { produceHandler } from '../../functions/produce.ts';
 import { openSubscriptions, subscriptionsHandler } from '../../functions/subscriptions.ts';
 import { openSweep } from '../../functions/sweep.ts';
@@ -230,7 +231,8 @@ const RARE: Record<ApiFunction, string[]> = {
   // The right to list makes S3 say "not found" instead of "denied"; nothing is ever listed.
   fetch: ['Log dynamodb:GetItem', 'Bucket s3:ListBucket'],
   topics: ['Log dynamodb:GetItem'],
-  groups: ['Log dynamodb:GetItem', 'Bucket s3:ListBucket'],
+  // It wakes those alone that dead letters are delivered to.
+  groups: ['Log dynamodb:GetItem', 'Bucket s3:ListBucket', 'DeliveryWake sqs:SendMessage'],
   // Asking about targets and switching event sources are left out here.
   subscriptions: ['Log dynamodb:GetItem', 'Check lambda:InvokeFunction', ...SWITCHING],
 };
@@ -256,7 +258,8 @@ function grantedTo(functions: readonly string[]): Record<string, string[]> {
 
 function groupsThatTell(used: Set<string>) {
   const clients = clientsThatTell(tables, used);
-  return groupsHandler(openGroups(openBackbone(clients, tables), clients, { ...tables, deadLetterQueueUrl: queueUrl }));
+  const queues = { deadLetterQueueUrl: queueUrl, wakeQueueUrl: queueUrl };
+  return groupsHandler(openGroups(openBackbone(clients, tables), clients, { ...tables, ...queues }));
 }
 
 function subscriptionsThatTell(used: Set<string>) {

@@ -123,12 +123,29 @@ const DRIVES: { readonly [route in GroupRoute]: () => readonly Drive[] } = {
     const good = sending({ filter: {} });
     return [
       { status: 202, target, sent: good },
-      { status: 409, target: `${GROUP}/dead-letters/redrive`, sent: good },
+      { status: 202, target: `${GROUP}/dead-letters/redrive`, sent: sending({ filter: {}, dryRun: true }) },
+      {
+        status: 413,
+        target: `${GROUP}/dead-letters/redrive`,
+        sent: sending({ records: [{ id: kept, value: 'x'.repeat(4_200_000) }] }),
+      },
       { status: 404, target: `${NOBODY}/dead-letters/redrive`, sent: good },
       { ...invalid(target), sent: good },
       ...unreadable(target, JSON_TYPE),
       ...refused(target, 'GetItem', good),
       { status: 504, target, sent: good, hold: 'GetItem' },
+      broken(target),
+    ];
+  },
+  'GET /v1/groups/{group}/dead-letters/{id}': () => {
+    const target = `${GROUP}/dead-letters/${kept}`;
+    return [
+      { status: 200, target },
+      { status: 404, target: `${GROUP}/dead-letters/x` },
+      { status: 404, target: `${NOBODY}/dead-letters/x` },
+      { status: 405, target: `${GROUP}/dead-letters/redrive` },
+      invalid(target),
+      ...refused(target, 'GetItem'),
       broken(target),
     ];
   },

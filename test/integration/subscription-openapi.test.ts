@@ -89,6 +89,7 @@ const DRIVES: { readonly [route in SubscriptionRoute]: () => readonly Drive[] } 
       { status: 202, target, sent: good },
       { status: 202, target, sent: sending({ filter: { topic: 'orders', since: '2026-01-01T00:00:00Z' } }) },
       { status: 400, target, sent: sending({ ids: ['x'] }) },
+      { status: 413, target, sent: sending({ records: [{ id: kept, value: 'x'.repeat(4_200_000) }] }) },
       { status: 404, target, sent: sending({ ids: [kept.replace(/0$/, '9')] }) },
       { status: 404, target: `${NOBODY}/dead-letters/redrive`, sent: good },
       { status: 404, target: '/v1/subscriptions/pulling/dead-letters/redrive', sent: good },
@@ -96,6 +97,18 @@ const DRIVES: { readonly [route in SubscriptionRoute]: () => readonly Drive[] } 
       ...unreadable(target, JSON_TYPE),
       ...refused(target, 'GetItem', good),
       { status: 504, target, sent: good, hold: 'GetItem' },
+      broken(target),
+    ];
+  },
+  'GET /v1/subscriptions/{name}/dead-letters/{id}': () => {
+    const target = `${HERE}/dead-letters/${kept}`;
+    return [
+      { status: 200, target },
+      { status: 404, target: target.replace(/0$/, '9') },
+      { status: 404, target: `${NOBODY}/dead-letters/x` },
+      { status: 405, target: `${HERE}/dead-letters/redrive` },
+      invalid(target),
+      ...refused(target, 'GetItem'),
       broken(target),
     ];
   },

@@ -154,20 +154,31 @@ describe('a redrive is refused', () => {
     [{ ids: [] }, 'ids'],
     [{ ids: [id, id] }, 'ids[1]'],
     [{ ids: ['x'] }, 'ids[0]'],
-    [{ filter: { key: 'a' } }, 'filter.key'],
+    [{ filter: { key: 7 } }, 'filter.key'],
+    [{ filter: { state: 'gone' } }, 'filter.state'],
     [{ filter: { since: 7 } }, 'filter.since'],
     [{ filter: {}, ratePerSecond: 0 }, 'ratePerSecond'],
     [{ filter: {}, dryRun: 'yes' }, 'dryRun'],
-    [{ records: [{ id, value: 1 }] }, 'records'],
+    [{ filter: {}, records: [{ id }] }, 'ids'],
+    [{ records: [] }, 'records'],
+    [{ records: [{ value: 1 }] }, 'records[0].id'],
+    [{ records: [{ id, key: 'other' }] }, 'records[0].key'],
+    [{ records: [{ id }, { id }] }, 'records[1]'],
+    [{ records: [{ id, value: 1, valueEncoding: 'base64' }] }, 'records[0].value'],
+    [{ records: [{ id, valueEncoding: 'json' }] }, 'records[0].value'],
+    [{ records: [{ id, value: { uploadId: 'x' }, valueEncoding: 'upload' }] }, 'records[0].valueEncoding'],
+    [{ records: [{ id, headers: { a: 1 } }] }, 'records[0].header "a"'],
   ])('for %j', async (body, field) => {
     await api.put('/v1/subscriptions/redriven', GOOD);
     const reply = await api.post('/v1/subscriptions/redriven/dead-letters/redrive', body);
     expect(reply.json()).toMatchObject({ status: 400, code: 'invalid_request', field });
   });
 
-  it('for a group whose members poll', async () => {
-    await api.post('/v1/groups/polling/poll', { topics: ['orders'] });
-    const reply = await api.post('/v1/groups/polling/dead-letters/redrive', { filter: {} });
-    expect(reply.json()).toMatchObject({ status: 409, code: 'group_is_pull', group: 'polling' });
+  it('for a dead letter that is not there, corrected or not', async () => {
+    await api.put('/v1/subscriptions/redriven', GOOD);
+    for (const body of [{ ids: [id] }, { records: [{ id, value: 1 }] }]) {
+      const reply = await api.post('/v1/subscriptions/redriven/dead-letters/redrive', body);
+      expect(reply.json()).toMatchObject({ status: 404, code: 'dead_letter_not_found', id });
+    }
   });
 });

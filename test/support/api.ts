@@ -3,7 +3,8 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { type Backbone, openBackbone } from '../../functions/backbone.ts';
 import { fetchHandler } from '../../functions/fetch.ts';
-import { groupsHandler, openGroups } from '../../functions/groups.ts';
+import { groupsHandler } from '../../functions/groups.ts';
+import { openGroups } from '../../functions/groups-backbone.ts';
 import { produceHandler } from '../../functions/produce.ts';
 import { openSubscriptions, subscriptionsHandler } from '../../functions/subscriptions.ts';
 import { topicsHandler } from '../../functions/topics.ts';
@@ -82,7 +83,10 @@ export async function openApi({ corsOrigins = [], access, random, clock, env }: 
     produce: produceHandler(backbone, settings),
     fetch: fetchHandler(backbone, settings),
     topics: topicsHandler(backbone, settings),
-    groups: groupsHandler(openGroups(backbone, { s3, sqs }, { ...tables, deadLetterQueueUrl: queue.url }), settings),
+    groups: groupsHandler(
+      openGroups(backbone, { s3, sqs }, { ...tables, deadLetterQueueUrl: queue.url, wakeQueueUrl: wake.QueueUrl! }),
+      settings,
+    ),
     subscriptions: subscriptionsHandler(
       openSubscriptions(
         backbone,

@@ -30,7 +30,10 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
   infra: { parts: FOR_INFRA, packages: ['node:', 'aws-cdk-lib', 'constructs', 'cdk-nag', 'esbuild'] },
   // It writes the backbone's own items beside the user's, by the user's client.
-  'client/effects': { parts: ['client', 'shared/domain', 'shared/store'], packages: ['node:', '@aws-sdk/client-dynamodb'] },
+  'client/effects': {
+    parts: ['client', 'shared/domain', 'shared/store'],
+    packages: ['node:', '@aws-sdk/client-dynamodb'],
+  },
   client: { parts: ['client/effects', 'shared/domain', 'shared/wire'], packages: ['node:', ...FOR_SIGNING] },
   cli: {
     // The doctor looks where no API leads; it is loaded when it is called.

@@ -5,7 +5,7 @@ import type { DynamoDBBatchResponse, DynamoDBStreamEvent, SQSBatchResponse, SQSE
 import { openBackbone } from '../../functions/backbone.ts';
 import { deliverHandler, openDeliver } from '../../functions/deliver.ts';
 import { type DispatchHandler, dispatchHandler } from '../../functions/dispatch.ts';
-import { openGroups } from '../../functions/groups.ts';
+import { openGroups } from '../../functions/groups-backbone.ts';
 import { openSweep } from '../../functions/sweep.ts';
 import type { ChangeRecord } from '../../local/aws/dynamodb/change-feed.ts';
 import { streamEvent } from '../../local/events.ts';
@@ -82,7 +82,11 @@ export async function openBackgroundBench(options: Partial<Env> = {}): Promise<B
     const { dynamodb, s3, sqs, faults, seen, tell } = { ...host(), ...own };
     const backbone = openBackbone({ dynamodb, s3 }, bench.tables, tell, bench.clock);
     const dispatch = dispatchHandler(() => ({ ...backbone, wakeQueue: new WakeQueue(sqs, QueueUrl!) }));
-    const groups = openGroups(backbone, { s3, sqs }, { bucket, deadLetterQueueUrl: QueueUrl! });
+    const groups = openGroups(
+      backbone,
+      { s3, sqs },
+      { bucket, deadLetterQueueUrl: QueueUrl!, wakeQueueUrl: QueueUrl! },
+    );
     const nobody = () => Promise.reject(new Error('nobody is pushed to'));
     const deliver = deliverHandler(() => openDeliver(groups, sqs, { wakeQueueUrl: QueueUrl! }, () => nobody));
     const handler: DispatchHost['handler'] = (event, context) =>

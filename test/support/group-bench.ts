@@ -1,10 +1,8 @@
 import { type BatchSlot, baseOf } from '../../shared/domain/slot.ts';
 import { commitOffsets } from '../../shared/operations/commit-offsets.ts';
-import type { GroupPorts } from '../../shared/operations/group-ports.ts';
 import type {
   Assigned,
   CommitsRequest,
-  GroupSink,
   HeartbeatRequest,
   NamedPartition,
   OwnedOffset,
@@ -12,6 +10,8 @@ import type {
   PartSink,
   PollRequest,
   PollResult,
+  PollSink,
+  Redriven,
   Room,
   Told,
 } from '../../shared/operations/group-requests.ts';
@@ -20,11 +20,13 @@ import { leaveGroup } from '../../shared/operations/leave-group.ts';
 import { PlanCache } from '../../shared/operations/plan-cache.ts';
 import { pollGroup } from '../../shared/operations/poll-group.ts';
 import { ProvenOffsets } from '../../shared/operations/proven-offsets.ts';
+import type { MemberPorts } from '../../shared/operations/redriven-ports.ts';
+import { DeadLetterObjects } from '../../shared/store/dead-letter-objects.ts';
 import { type Host, type LogBench, openLogBench } from './log-bench.ts';
 
 /** One process that serves groups. */
 export interface GroupHost extends Host {
-  readonly ports: GroupPorts;
+  readonly ports: MemberPorts;
 }
 
 export interface GroupBench extends Omit<LogBench, 'host'> {
@@ -37,13 +39,18 @@ export async function openGroupBench(): Promise<GroupBench> {
   const host = (skewMs?: number): GroupHost => {
     const opened = bench.host(skewMs);
     const sleep = async (ms: number) => bench.clock.pass(Math.ceil(ms));
-    return { ...opened, ports: { ...opened.backbone, plans: new PlanCache(), proven: new ProvenOffsets(), sleep } };
+    const letters = {
+      deadLetterObjects: new DeadLetterObjects(bench.tables.s3, bench.tables.bucket),
+      deadLetterQueue: { tell: async () => {} },
+    };
+    const remembers = { plans: new PlanCache(), proven: new ProvenOffsets() };
+    return { ...opened, ports: { ...opened.backbone, ...remembers, ...letters, sleep } };
   };
   return { ...bench, host };
 }
 
 /** Records as `partition:offset`; each counts for as many bytes as its batch has. */
-export class ListSink implements GroupSink {
+export class ListSink implements PollSink {
   readonly records: string[] = [];
   readonly room: Room;
 
@@ -53,6 +60,13 @@ export class ListSink implements GroupSink {
 
   open({ topic, partition }: NamedPartition, room: Room): PartSink {
     return new ListPart(this.records, `${topic === 't' ? '' : `${topic}:`}${partition}`, room);
+  }
+
+  /** As `redriven partition:offset n`. */
+  async takeRedriven({ partition, offset, redriven }: Redriven): Promise<() => void> {
+    const text = `redriven ${partition}:${offset} ${redriven}`;
+    this.records.push(text);
+    return () => void this.records.splice(this.records.indexOf(text), 1);
   }
 }
 

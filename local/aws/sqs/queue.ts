@@ -55,7 +55,10 @@ export class Queue {
     const found: Message[] = [];
     for await (const [id, message] of this.#records.entries<Omit<Message, 'delivery'>>(`sqs-message~${this.name}~`)) {
       const delivery = await this.#records.get<Delivery>(`sqs-delivery~${this.name}~${id}`);
-      if (delivery) found.push({ ...message, delivery });
+      if (delivery === undefined) continue;
+      // Whoever had received it ended with the process before this one.
+      const visibleAt = delivery.receives === 0 ? delivery.visibleAt : Math.min(delivery.visibleAt, this.#now());
+      found.push({ ...message, delivery: { ...delivery, visibleAt } });
     }
     found.sort((a, b) => a.sentAt - b.sentAt);
     for (const message of found) this.#messages.set(message.id, message);

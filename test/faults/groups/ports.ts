@@ -1,25 +1,28 @@
 import { memberKeyOf } from '../../../shared/domain/group.ts';
 import type { Position, PositionId } from '../../../shared/domain/position.ts';
-import type { GroupPorts } from '../../../shared/operations/group-ports.ts';
 import { type KnownPlan, PlanCache } from '../../../shared/operations/plan-cache.ts';
 import { ProvenOffsets } from '../../../shared/operations/proven-offsets.ts';
+import type { MemberPorts } from '../../../shared/operations/redriven-ports.ts';
 import type { Coverage } from '../coverage.ts';
 import type { Host } from '../simulator/host.ts';
 
 const ULID_LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const ULID_LENGTH = 26;
 
-const known = new WeakMap<Host, GroupPorts>();
+const known = new WeakMap<Host, MemberPorts>();
 
 /** What a host's process has for groups: like its clients, once for its whole life. */
-export function portsOf(host: Host): GroupPorts {
+export function portsOf(host: Host): MemberPorts {
   const there = known.get(host);
   if (there !== undefined) return there;
   const newUlid = () => ulidFrom(() => host.backbone.random());
-  const ports: GroupPorts = {
+  const ports: MemberPorts = {
     ...host.backbone,
     ...{ plans: new PlanCache(), proven: new ProvenOffsets() },
     ...{ newGroupId: newUlid, newMemberUlid: newUlid },
+    // No history of groups has dead letters: a marked group has none.
+    deadLetterObjects: host.sweep.deadLetterObjects as never,
+    deadLetterQueue: { tell: async () => {} },
   };
   known.set(host, ports);
   return ports;
@@ -36,10 +39,10 @@ interface Clocked {
 }
 
 /** Replaces methods of one port of a host's groups; what is not named stays as it is. */
-export function replacePort<K extends keyof GroupPorts>(
-  ports: GroupPorts,
+export function replacePort<K extends keyof MemberPorts>(
+  ports: MemberPorts,
   port: K,
-  make: (real: GroupPorts[K]) => Partial<GroupPorts[K]>,
+  make: (real: MemberPorts[K]) => Partial<MemberPorts[K]>,
 ): void {
   const real = ports[port];
   const replaced = make(real) as Record<PropertyKey, unknown>;

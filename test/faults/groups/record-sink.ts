@@ -1,12 +1,12 @@
 import { type BatchSlot, baseOf } from '../../../shared/domain/slot.ts';
-import type { GroupSink, NamedPartition, PartSink, Room } from '../../../shared/operations/group-requests.ts';
+import type { NamedPartition, PartSink, PollSink, Room } from '../../../shared/operations/group-requests.ts';
 import { recordsOf } from '../simulator/mirror.ts';
 import type { MemberAnswer } from './history.ts';
 
 const BYTES_MAX = 1_000_000;
 
 /** Takes the ids of records. Each counts as one byte. */
-export class RecordSink implements GroupSink {
+export class RecordSink implements PollSink {
   readonly records: MemberAnswer['records'][number][] = [];
   readonly room: Room;
 
@@ -17,6 +17,9 @@ export class RecordSink implements GroupSink {
   open(named: NamedPartition, room: Room): PartSink {
     return new RecordPart(this.records, named, room);
   }
+
+  /** No history of groups has dead letters. */
+  async takeRedriven(): Promise<undefined> {}
 }
 
 class RecordPart implements PartSink {

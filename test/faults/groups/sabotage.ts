@@ -1,5 +1,5 @@
 import type { Plan } from '../../../shared/domain/plan.ts';
-import type { GroupPorts } from '../../../shared/operations/group-ports.ts';
+import type { MemberPorts } from '../../../shared/operations/redriven-ports.ts';
 import type { Host } from '../simulator/host.ts';
 import type { World } from '../simulator/world.ts';
 import { GROUP_ENVIRONMENTS, type GroupEnvironment } from './environments.ts';
@@ -19,9 +19,9 @@ interface Sabotage {
 
 /** One wrong port of every host's groups. */
 const wrong =
-  <K extends keyof GroupPorts>(
+  <K extends keyof MemberPorts>(
     port: K,
-    make: (real: GroupPorts[K], host: Host, world: World) => Partial<GroupPorts[K]>,
+    make: (real: MemberPorts[K], host: Host, world: World) => Partial<MemberPorts[K]>,
   ): Sabotage['break'] =>
   (host, world) =>
     replacePort(portsOf(host), port, (real) => make(real, host, world));

@@ -1,7 +1,7 @@
 import type { SQSRecord } from 'aws-lambda';
 import { workOff } from '../../../functions/wake-messages.ts';
 import type { WakeUp } from '../../../shared/domain/wake-up.ts';
-import { deliverWakeUp } from '../../../shared/operations/deliver-wake-up.ts';
+import { deliverWakeUp, sendBack } from '../../../shared/operations/deliver-wake-up.ts';
 import { sweepWakeUps } from '../../../shared/operations/sweep-wake-ups.ts';
 import { wakeSubscribers } from '../../../shared/operations/wake-subscribers.ts';
 import { parseLogItemKey } from '../../../shared/store/keys.ts';
@@ -20,8 +20,6 @@ const END_MARGIN_MS = 2_000;
 const DELIVER_MS = [900_000, 900_000, 120_000, 60_000];
 const SWEEP_MS = 25_000;
 const DISPATCH_MS = 20_000;
-/** Source: AWS Lambda, "Asynchronous invocation", two retries. */
-const ASIDE_TRIES = 3;
 
 /** The functions that nobody waits for: deliveries, the stream's, the sweep. */
 export class Background {
@@ -69,17 +67,23 @@ export class Background {
     void this.#serveAside(wakeUp);
   }
 
-  async #serveAside(wakeUp: WakeUp): Promise<void> {
-    for (let tries = 0; tries < ASIDE_TRIES; tries++) {
-      const host = this.#run.anyHost();
-      this.#run.harm(host);
-      this.#run.saw('served aside');
-      const { aside: _, ...ports } = portsOf(host);
-      const told = await this.#timed(host, (deadline) => deliverWakeUp(ports, wakeUp, { isReturned: false, deadline }));
-      if (told !== 'nothing' && 'answer' in told) return;
-      if (told !== 'nothing') this.#run.unexpected(told.error);
-      await this.#run.sleep(this.#run.random.between(1, 2) * MINUTE);
-    }
+  async #serveAside(aside: WakeUp): Promise<void> {
+    const host = this.#run.anyHost();
+    this.#run.harm(host);
+    this.#run.saw('served aside');
+    const { aside: _, ...ports } = portsOf(host);
+    const told = await this.#timed(host, (deadline) =>
+      deliverWakeUp(ports, aside, { isReturned: false, deadline }).catch((error) => {
+        this.#run.unexpected(error);
+        return sendBack(ports, aside);
+      }),
+    );
+    if (told !== 'nothing' && 'answer' in told) return;
+    // The platform's own record of what died: it goes where the function's failures go.
+    this.#run.saw('died aside');
+    await this.#run.sleep(this.#run.random.between(100, 2_000));
+    const MessageBody = JSON.stringify({ version: '1.0', requestPayload: { aside } });
+    await this.#run.service.run('SendMessageBatch', { Entries: [{ MessageBody }] });
   }
 
   /** Every minute, until the run is over. */

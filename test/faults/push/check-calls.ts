@@ -78,6 +78,11 @@ function checkOverlaps(
   return found;
 }
 
+/** The first one from then on, of nobody who had been fenced before that epoch and does not know it yet. */
+function nextCall(calls: readonly TargetCall[], from: number, epoch: number): TargetCall | undefined {
+  return calls.find((call) => call.sentAt >= from && call.epoch >= epoch);
+}
+
 /** A target that said when to come again is left alone until then, once that was written down, unless somebody moved on. */
 function checkWaits({ name, calls, changes }: LineHistory, { skewMs }: PushHistory): PushViolation[] {
   return calls.flatMap(({ told, toldAt, epoch }): PushViolation[] => {
@@ -85,7 +90,7 @@ function checkWaits({ name, calls, changes }: LineHistory, { skewMs }: PushHisto
     const until = toldAt + told.retryAfterMs - 2 * skewMs;
     const step = changes.find(({ at, before }) => at >= toldAt && before?.epoch === epoch);
     if (step === undefined || isForeign(step) || isTake(step)) return [];
-    const next = calls.find(({ sentAt }) => sentAt >= step.at);
+    const next = nextCall(calls, step.at, epoch);
     if (next === undefined || next.sentAt >= until) return [];
     if (changes.some((change) => change.at > step.at && change.at <= next.sentAt && isForeign(change))) return [];
     return [{ kind: 'tried too early', what: `${name} at ${next.sentAt}, ${until - next.sentAt} ms before it was to` }];
@@ -98,8 +103,10 @@ function checkHalves({ name, calls, changes }: LineHistory): PushViolation[] {
     if (told?.kind !== 'failed' || told.at !== undefined || toldAt === undefined || records.length < 2) return [];
     const step = changes.find(({ at, before }) => at >= toldAt && before?.epoch === epoch);
     if (step?.after?.push?.failure === undefined || isTake(step)) return [];
-    const next = calls.find(({ sentAt }) => sentAt >= step.at);
+    const next = nextCall(calls, step.at, epoch);
     if (next === undefined || next.records.length <= Math.ceil(records.length / 2)) return [];
+    // Retention has overtaken all of it.
+    if (next.records[0]!.offset > records.at(-1)!.offset) return [];
     if (changes.some((change) => change.at > step.at && change.at <= next.sentAt && isForeign(change))) return [];
     const what = `${name} at ${next.sentAt}: ${next.records.length} after ${records.length} had failed`;
     return [{ kind: 'more than the span', what }];

@@ -98,13 +98,15 @@ function settledBy(line: LineHistory, { at, before, after }: PositionChange, epo
         outcomes.push('delivered');
         continue;
       }
+      // One who was fenced may keep it even then: it is passed all the same.
+      if (slot.at + history.retentionMs <= at + 2 * history.skewMs + EXPIRY_TOLERANCE_MS) continue;
       const letter = line.letters.get(offset);
-      if (letter !== undefined) {
-        if (!OWN_FAULTS.has(letter.error)) outcomes.push('dead');
-        violations.push(...checkLetter(line, offset, at, history, told));
-      } else if (slot.at + history.retentionMs > at + 2 * history.skewMs + EXPIRY_TOLERANCE_MS) {
+      if (letter === undefined) {
         violations.push({ kind: 'record skipped', what: told });
+        continue;
       }
+      if (!OWN_FAULTS.has(letter.error)) outcomes.push('dead');
+      violations.push(...checkLetter(line, offset, at, history, told));
     }
   }
   return { violations, outcomes };

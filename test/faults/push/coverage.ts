@@ -7,6 +7,7 @@ export const PUSH_SITUATIONS = [
   'wake-up returned',
   'wake-up returned though it was done',
   'served aside',
+  'died aside',
   'delivery ran out of time',
   // What was done to deliveries.
   'delivery died in a call',

@@ -1,3 +1,4 @@
+import type { Subscription } from '../../../shared/domain/subscription.ts';
 import { hourOf } from '../../../shared/operations/doorbell.ts';
 import { putTopic } from '../../../shared/operations/topics.ts';
 import { sendOnce } from '../producers.ts';
@@ -21,10 +22,10 @@ export async function drain(run: PushRun): Promise<void> {
   Object.assign(service.habits, { lost: 0, doubled: 0, late: 0, undone: 0 });
   const { id, partitions } = await orders(run);
   for (const [name, wish] of run.wishes) {
-    const item = run.seen.subscriptions.findLast(({ before, after }) => (after ?? before)!.group.name === name)?.after;
+    const item = itemOf(run, name);
     const isWhole = item !== undefined && !run.unsubscribed.has(name);
     if (!isWhole) await subscribe(run, name, item === undefined ? wish : { topics: ['orders'] });
-    else if (item.state !== 'active') await resume(run, name);
+    if (itemOf(run, name)?.state !== 'active') await resume(run, name);
   }
   await nudge(run, id, partitions);
   const longest = Math.max(0, ...run.environment.backoffsMs.map(([, max]) => max));
@@ -32,6 +33,10 @@ export async function drain(run: PushRun): Promise<void> {
   while (behindOf(run, id, partitions) !== undefined && world.now < until) await run.sleep(LOOK_MS);
   const behind = behindOf(run, id, partitions);
   if (behind !== undefined) run.faults.push({ kind: 'no end', what: behind });
+}
+
+function itemOf({ seen }: PushRun, name: string): Subscription | undefined {
+  return seen.subscriptions.findLast(({ before, after }) => (after ?? before)!.group.name === name)?.after;
 }
 
 async function orders(run: PushRun): Promise<{ id: string; partitions: number }> {
@@ -62,7 +67,7 @@ async function nudge(run: PushRun, topicId: string, partitions: number): Promise
 function behindOf(run: PushRun, topicId: string, partitions: number): string | undefined {
   const { mirror } = run.world;
   for (const name of run.targets.keys()) {
-    const item = run.seen.subscriptions.findLast(({ before, after }) => (after ?? before)!.group.name === name)?.after;
+    const item = itemOf(run, name);
     if (item?.state !== 'active') return `${name} is ${item?.state ?? 'gone'}: ${item?.reason}`;
     for (let partition = 0; partition < partitions; partition++) {
       const stored = mirror.held(topicId, partition).filter(({ records }) => records.length > 0);

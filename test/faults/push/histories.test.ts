@@ -18,7 +18,7 @@ describe('histories of subscriptions keep what the backbone promises', () => {
 describe('a seed of subscriptions', () => {
   it('stands for one run, on the model and on the embedded engine, which is under the contract suites', async () => {
     const embedded = await EmbeddedModel.open();
-    for (const seed of [4, 10]) {
+    for (const seed of [6, 12]) {
       const { trace, history } = await runPushSeed(seed, { traced: true });
       const there = await runPushSeed(seed, { traced: true, dynamodb: embedded });
       expect(trace.length).toBeGreaterThan(500);

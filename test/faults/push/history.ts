@@ -83,7 +83,6 @@ export interface PushViolation {
     | 'changed by nobody'
     | 'taken too early'
     | 'called without owning'
-    | 'called while stopped'
     | 'wrong records'
     | 'more than the span'
     | 'tried too early'

@@ -67,6 +67,15 @@ export const PUSH_SABOTAGES: Readonly<Record<string, Sabotage>> = {
       run.service.forgetsReceives = true;
     },
   },
+  'a wake-up that is lost with what died aside': {
+    seedsMax: 40,
+    environment: like('the stream alone', { dies: 0.3, moods: ['slow'] }),
+    break: ({ service }) => {
+      const run = service.run.bind(service);
+      service.run = async (operation, input) =>
+        JSON.stringify(input).includes('requestPayload') ? { output: {} } : run(operation, input);
+    },
+  },
   'a step that does not look whose the position is': {
     seedsMax: 40,
     environment: like('deliveries stand still', { seeks: 0.5 }),

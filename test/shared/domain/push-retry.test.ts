@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Delivered } from '../../../shared/domain/delivery.ts';
 import { SLOW_CALL_MS } from '../../../shared/domain/limits.ts';
 import type { PushState } from '../../../shared/domain/position.ts';
-import { afterDeadLetter, judgeCall, limitsOf, type Outcome } from '../../../shared/domain/push-retry.ts';
+import { afterDeadLetter, afterExpiry, judgeCall, limitsOf, type Outcome } from '../../../shared/domain/push-retry.ts';
 
 const NOW = 1_800_000_000_000;
 const error = { name: 'Error', message: 'no' };
@@ -90,6 +90,19 @@ describe('what follows from a call', () => {
     const slow = judge({}, [1], { kind: 'done' }, { tookMs: SLOW_CALL_MS });
     expect(slow.push).toEqual({ isSlow: true });
     expect(judge(slow.push, [2], { kind: 'done' }, { tookMs: SLOW_CALL_MS - 1 }).push).toEqual({});
+  });
+});
+
+describe('a batch that failed', () => {
+  it('stays halved when retention overtakes a part of it, and its attempts are not the next record’s', () => {
+    const { push } = judge(judge({}, [1, 2], { kind: 'failed', error }).push, [1], { kind: 'failed', error });
+    expect(push.failure).toMatchObject({ span: 1, end: 2, attempts: 1 });
+    const wide = { ...push, failure: { ...push.failure!, end: 5 } };
+    const overtaken = afterExpiry(wide, 1, 3);
+    expect(overtaken).toMatchObject({ expired: 2, failure: { span: 1, end: 5, attempts: 0 } });
+    const behind = afterExpiry(overtaken, 3, 5);
+    expect(behind).toMatchObject({ expired: 4, isSlow: true });
+    expect(behind.failure).toBeUndefined();
   });
 });
 

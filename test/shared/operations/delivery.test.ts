@@ -5,6 +5,7 @@ import {
   SETTLE_AFTER_MS,
   WAKE_HOPS_MAX,
 } from '../../../shared/domain/limits.ts';
+import type { WakeUp } from '../../../shared/domain/wake-up.ts';
 import { WriteFailed } from '../../../shared/domain/write-failed.ts';
 import { deliverWakeUp } from '../../../shared/operations/deliver-wake-up.ts';
 import { openPushBench, type PushBench } from '../../support/push-bench.ts';
@@ -80,6 +81,51 @@ describe('a wake-up', () => {
     expect(bench.queue).toMatchObject([{ at: now + 45_001 }]);
     await bench.drain(60_000);
     expect(bench.delivered()).toEqual([0, 1]);
+  });
+
+  it('that waits for somebody waits on while he is at it, and is left to whoever was woken and took it since', async () => {
+    await bench.subscribe();
+    await bench.append(values(2));
+    const { ports } = bench.host();
+    const takeAs = async (owner: string) => {
+      const now = bench.clock.now();
+      const seen = await bench.position();
+      const by = { owner, epoch: Math.max(now, seen.epoch + 1), until: now + 45_000, now };
+      expect(await ports.pushPositions.take(bench.positionId(), seen, by)).toBe(true);
+      return by;
+    };
+    const { push = {}, ...first } = { ...(await takeAs('first')), ...(await bench.position()) };
+    await bench.wake({ last: 1 }, undefined, true);
+    const { wakeUp } = bench.queue.pop()!;
+    bench.clock.pass(44_000);
+    const until = bench.clock.now() + 45_000;
+    await ports.pushPositions.step(
+      bench.positionId(),
+      { owner: 'first', epoch: first.epoch },
+      { ...first, until, push },
+    );
+    await bench.wake(wakeUp);
+    expect(bench.queue.pop()).toMatchObject({ at: until + 1, wakeUp: { hop: 2 } });
+    bench.clock.pass(46_000);
+    await takeAs('second');
+    await bench.wake(wakeUp);
+    expect(bench.queue).toEqual([]);
+    // Whether the second one's wake-up was this one itself, nobody knows.
+    await bench.wake(wakeUp, undefined, true);
+    expect(bench.queue).toHaveLength(1);
+    expect(bench.calls).toEqual([]);
+  });
+
+  it('that waits for the next try of a record is left to whoever tried it since, and so do not add up', async () => {
+    await bench.subscribe();
+    await bench.append(values(1));
+    bench.scripts.set('s', () => ({ kind: 'away', retryAfterMs: 5_000, error }));
+    await bench.wake({ last: 0 });
+    for (let copies = 0; copies < 4; copies++) await bench.wake({ last: 0 }, undefined, true);
+    expect(bench.queue).toHaveLength(5);
+    await bench.drain(5_010);
+    expect(bench.calls).toHaveLength(2);
+    expect(bench.queue).toHaveLength(1);
   });
 
   it('for a paused, a deleted or a made-again subscription brings nothing', async () => {
@@ -217,11 +263,14 @@ describe('a wake-up', () => {
     expect(await bench.position()).toMatchObject({ push: { isSlow: true } });
     await bench.append(values(1));
     const host = bench.host();
-    const handed: unknown[] = [];
-    const ports = { ...host.ports, aside: async (wakeUp: unknown) => void handed.push(wakeUp) };
+    const handed: WakeUp[] = [];
+    const ports = { ...host.ports, aside: async (wakeUp: WakeUp) => void handed.push(wakeUp) };
     await bench.wake({ last: 1 }, { ...host, ports });
     expect(handed).toHaveLength(1);
     expect(bench.calls).toHaveLength(1);
+    await bench.wake({ last: 1, hop: WAKE_HOPS_MAX, to: handed[0]!.to! }, { ...host, ports });
+    expect(handed).toHaveLength(1); // it is left to the sweep
+    expect((await bench.host().backbone.pending.list(10)).items).toHaveLength(1);
     bench.scripts.delete('s');
     await bench.wake({ last: 1 });
     expect(await bench.position()).toMatchObject({ committed: 2, push: {} });
@@ -338,6 +387,44 @@ describe('a delivery that fails', () => {
     bench.scripts.delete('s');
     await bench.wake({});
     expect(bench.delivered().slice(-20)).toEqual(upTo(30).slice(10));
+  });
+
+  it('at ten records in a row goes no further though the halt cannot be written', async () => {
+    await bench.subscribe('s', { retry: { maxAttempts: 1, minBackoffMs: 10, maxBackoffMs: 100 } });
+    await bench.append(values(30));
+    bench.scripts.set('s', () => ({ kind: 'failed', error }));
+    const host = bench.host();
+    const unwritable = async () => {
+      throw new WriteFailed('unreachable', true, new Error('no answer'));
+    };
+    const ports = { ...host.aside, subscriptions: { read: bench.subscription, change: unwritable } };
+    const wakeUp = { ...bench.positionId(), last: 29, hop: 0 };
+    const deadline = bench.clock.now() + DELIVER_FUNCTION_TIMEOUT_MS;
+    await expect(deliverWakeUp(ports, wakeUp, { isReturned: false, deadline })).rejects.toThrow(WriteFailed);
+    expect(await bench.position()).toMatchObject({ committed: 9, push: { deadLettersInARow: 9 } });
+    await bench.wake({}, host);
+    await bench.drain(60_000);
+    expect([...new Set(bench.letters.map(({ offset }) => offset))]).toEqual(upTo(10));
+    expect(await bench.subscription()).toMatchObject({ state: 'halted' });
+    expect((await bench.position()).committed).toBe(10);
+  });
+
+  it('and halts its subscription is followed by none that read it a moment before', async () => {
+    await bench.subscribe('s', { onFailure: 'halt', retry: { maxAttempts: 1, minBackoffMs: 10, maxBackoffMs: 100 } });
+    await bench.append(values(2));
+    bench.scripts.set('s', () => ({ kind: 'failed', at: 0, error }));
+    const before = await bench.subscription();
+    await bench.wake({ last: 1 });
+    expect(bench.calls).toHaveLength(1);
+    const host = bench.host();
+    const seen: (typeof before)[] = [];
+    const subscriptions = { ...host.ports.subscriptions, read: async () => seen.pop() ?? bench.subscription() };
+    for (let runs = 0; runs < 2; runs++) {
+      seen.push(before);
+      await bench.wake({ last: 1 }, { ...host, ports: { ...host.aside, subscriptions } });
+    }
+    expect(bench.calls).toHaveLength(1);
+    expect((await bench.position()).owner).toBeUndefined();
   });
 
   it('as often as it may halts the subscription where that is wanted, and counts anew when it is resumed', async () => {

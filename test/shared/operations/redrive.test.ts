@@ -1,9 +1,18 @@
 import { randomBytes } from 'node:crypto';
+import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { DeadLetter } from '../../../shared/domain/dead-letter.ts';
+import type { Correction, DeadLetter } from '../../../shared/domain/dead-letter.ts';
 import { deadLetterIdText } from '../../../shared/domain/dead-letter.ts';
-import { INLINE_DEAD_LETTER_BYTES_MAX, REDRIVE_AWAY_MS, REDRIVE_LETTERS_MAX } from '../../../shared/domain/limits.ts';
+import {
+  INLINE_CORRECTION_BYTES_MAX,
+  INLINE_DEAD_LETTER_BYTES_MAX,
+  REDRIVE_AWAY_MS,
+  REDRIVE_LETTERS_MAX,
+} from '../../../shared/domain/limits.ts';
 import { redriveDeadLetters } from '../../../shared/operations/redrive-dead-letters.ts';
+import type { DeadLetterObjects } from '../../../shared/store/dead-letter-objects.ts';
+import { correctLetter, keyOfLetter } from '../../../shared/wire/dead-letter-record.ts';
+import { encodeRecordBatch } from '../../../shared/wire/record-batch.ts';
 import { openPushBench, type PushBench } from '../../support/push-bench.ts';
 
 const error = { name: 'Error', message: 'no' };
@@ -37,12 +46,20 @@ async function bury(count: number, ...failing: number[]): Promise<void> {
 
 const stored = async (): Promise<readonly DeadLetter[]> =>
   (await bench.host().backbone.deadLetters.list(bench.positionId().group, { limit: 1_000 })).items;
+async function objects(): Promise<unknown[]> {
+  const { s3, bucket: Bucket } = bench.tables;
+  return (await s3.send(new ListObjectsV2Command({ Bucket, Prefix: 'dead-letters/' }))).Contents ?? [];
+}
+
 const idOf = (offset: number) => deadLetterIdText({ ...bench.positionId(), offset });
 
 function redrive(change: Partial<Parameters<typeof redriveDeadLetters>[1]> = {}) {
   const { ports, backbone } = bench.host();
   const wish = { group: 's', wanted: { filter: {} }, isDryRun: false, deadline: bench.clock.now() + 20_000 };
-  return redriveDeadLetters({ ...backbone, wakeQueue: ports.wakeQueue }, { ...wish, ...change });
+  const { wakeQueue, deadLetterObjects } = ports;
+  const codec = { keyOf: keyOfLetter, correct: correctLetter };
+  const objects = deadLetterObjects as DeadLetterObjects;
+  return redriveDeadLetters({ ...backbone, wakeQueue, deadLetterObjects: objects }, { ...wish, ...change }, codec);
 }
 
 describe('a redrive', () => {
@@ -113,6 +130,78 @@ describe('a redrive', () => {
     expect(await redrive({ wanted: { filter: { topic: 't', partition: 0, since: 0 } } })).toMatchObject({
       redriving: 2,
     });
+  });
+
+  it('takes those whose records have a key, also where the record lies in an object', async () => {
+    const { backbone } = bench.host();
+    const id = bench.positionId();
+    const letter = { topic: 't', error, attempts: 1, redrives: 0, firstFailedAt: 0, deadLetteredAt: 0 };
+    const kept = (key: string | null, value: string) => {
+      const record = { key: key === null ? null : Buffer.from(key), value: Buffer.from(value), headers: [] };
+      return Buffer.concat([Buffer.from([0]), encodeRecordBatch([record], 0)]);
+    };
+    for (const [offset, key] of ['a', 'b', '', null].entries()) {
+      const payload = { bytes: kept(key, 'v') };
+      await backbone.deadLetters.put(id.group, { ...id, offset, ...letter, payload });
+    }
+    const large = kept('a', 'w');
+    const object = await bench.host().ports.deadLetterObjects.put(id.group, { ...id, offset: 4 }, large);
+    await backbone.deadLetters.put(id.group, { ...id, offset: 4, ...letter, payload: { object } });
+    for (const [key, offsets] of [
+      ['a', [0, 4]],
+      ['', [2]],
+      ['c', []],
+    ] as const) {
+      expect(await redrive({ wanted: { filter: { key } } })).toEqual({ redriving: offsets.length, more: false });
+      const marked = (await stored()).filter(({ redriveAt }) => redriveAt !== undefined);
+      expect(marked.map(({ offset }) => offset)).toEqual(expect.arrayContaining([...offsets]));
+    }
+    expect(await redrive({ wanted: { filter: { key: 'a', state: 'redriving' } } })).toMatchObject({ redriving: 0 });
+  });
+
+  it('gives a record back as it was corrected, until it is given back as it was', async () => {
+    await bury(1, 0);
+    const original = (await stored())[0]!;
+    const given: unknown[] = [];
+    bench.scripts.set('s', ({ records: [record] }) => {
+      given.push([String(record!.value), record!.headers.map(({ name }) => name), record!.json, record!.redrives]);
+      return { kind: 'failed', error };
+    });
+    const again = async (correction?: Correction) => {
+      const corrections = correction && new Map([[idOf(0), correction]]);
+      await redrive({ wanted: { ids: [idOf(0)], ...(corrections && { corrections }) } });
+      await bench.drain();
+      return (await stored())[0]!;
+    };
+    const large = randomBytes(INLINE_CORRECTION_BYTES_MAX);
+    const headers = [{ name: 'mended', value: null }];
+    await again({ value: Buffer.from('{"mended":1}'), json: true });
+    await again();
+    expect(await again({ value: large, headers })).toMatchObject({ correction: { object: {} } });
+    expect(await objects()).toHaveLength(1);
+    const after = await again({});
+    expect(given).toEqual([
+      ['{"mended":1}', [], true, 1],
+      ['{"mended":1}', [], true, 2],
+      [String(large), ['mended'], false, 3],
+      ['v0', [], false, 4],
+    ]);
+    expect(after).toMatchObject({ payload: original.payload, redrives: 4, history: { length: 4 } });
+    expect(after.correction).toBeUndefined();
+    expect(await objects()).toEqual([]);
+  });
+
+  it('corrects nothing where the record is gone', async () => {
+    const { backbone } = bench.host();
+    const id = { ...bench.positionId(), offset: 0 };
+    const letter = { topic: 't', error, attempts: 1, redrives: 0, firstFailedAt: 0, deadLetteredAt: 0 };
+    await backbone.deadLetters.put(id.group, { ...id, ...letter, payload: { bytes: Buffer.from([3]) } });
+    const corrections = new Map([[idOf(0), { value: null }]]);
+    await expect(redrive({ wanted: { ids: [idOf(0)], corrections } })).rejects.toMatchObject({
+      code: 'invalid_request',
+      data: { field: 'records' },
+    });
+    expect(await stored()).toMatchObject([{ redrives: 0 }]);
   });
 
   it('goes no faster than it is told', async () => {

@@ -134,6 +134,7 @@ describe('keys', () => {
       expect(deadLetterObjectKey(group, letter)).toBe(
         'dead-letters/01BX5ZZKBKACTAV9WEVGEMMVRY/01ARZ3NDEKTSV4RRFFQ69G5FAV.1023.0000000000000041',
       );
+      expect(deadLetterObjectKey(group, letter, 'ab')).toBe(`${deadLetterObjectKey(group, letter)}.ab`);
     });
 
     it('meet no others, whatever the group is called', () => {

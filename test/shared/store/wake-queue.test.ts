@@ -42,6 +42,24 @@ it('one that is to come later does not come at once', async () => {
   expect(await receive()).toEqual([]);
 });
 
+it('one that died where it was handed aside comes back in the platform’s own words, and looks in any case', () => {
+  const aside = { topicId, partition: 3, last: 41, epoch: 5, hop: 7 };
+  // Source: AWS Lambda, "Capturing records of asynchronous invocations", with less in it.
+  const record = {
+    version: '1.0',
+    timestamp: '2030-01-01T00:00:00.000Z',
+    requestContext: {
+      functionArn: 'arn:aws:lambda:…:$LATEST',
+      condition: 'RetriesExhausted',
+      approximateInvokeCount: 1,
+    },
+    requestPayload: { aside },
+    responseContext: { statusCode: 200, functionError: 'Unhandled' },
+    responsePayload: { errorMessage: 'Task timed out after 900.00 seconds' },
+  };
+  expect(decodeWakeUp(JSON.stringify(record))).toEqual({ topicId, partition: 3, hop: 8 });
+});
+
 it('what is no wake-up is told from one', () => {
   expect(decodeWakeUp(encodeRemovals([]))).toBeUndefined();
   expect(decodeWakeUp('{"v":"2","wake":{}}')).toBeUndefined();
