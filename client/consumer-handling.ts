@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Logger } from './connection.ts';
+import type { Connection, Logger } from './connection.ts';
 import type { Burial } from './consumer-commits.ts';
+import { Deliveries } from './consumer-deliveries.ts';
 import { HandlerFailed, RecordUnreadable, type TopicPartitionOffset } from './consumer-errors.ts';
 import type { Emitter } from './consumer-events.ts';
 import type { HandlerCall } from './consumer-handlers.ts';
@@ -9,7 +10,7 @@ import type { Settings } from './consumer-options.ts';
 import type { HeldPartition } from './consumer-partition.ts';
 import { ValidationError } from './errors.ts';
 import { type FetchedRecord, messageOf, type ReceivedMessage } from './messages.ts';
-import type { Payloads } from './payload.ts';
+import { Payloads } from './payload.ts';
 import { pauseOf } from './retry.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -33,15 +34,20 @@ interface HandlingOptions<T> {
   readonly emitter: Emitter;
   readonly surroundings: Surroundings;
   readonly logger: Logger;
-  readonly payloads: Payloads;
+  readonly connection: Connection;
 }
 
 /** Hands records to the user's handler, in order, and decides what becomes of those that fail. */
 export class Handling<T> {
   readonly #options: HandlingOptions<T>;
+  readonly #payloads: Payloads;
+  readonly #deliveries: Deliveries;
 
   constructor(options: HandlingOptions<T>) {
+    const { connection, settings } = options;
     this.#options = options;
+    this.#payloads = new Payloads(connection);
+    this.#deliveries = new Deliveries(connection, settings.groupId);
   }
 
   /** One partition's turn: a batch, or messages one by one for a while. */
@@ -80,7 +86,7 @@ export class Handling<T> {
 
   async #handle(held: HeldPartition, records: readonly FetchedRecord[], jumps: number): Promise<Failure | undefined> {
     const { call, surroundings } = this.#options;
-    const { messages, damage } = await this.#decode(records);
+    const { messages, damage } = await this.#decode(held, records);
     if (held.lost || held.jumps !== jumps) return undefined;
     // What cannot be read stands at its own turn, after all that lie before it.
     if (messages.length === 0) return damage;
@@ -99,12 +105,17 @@ export class Handling<T> {
     return undefined;
   }
 
-  async #decode(records: readonly FetchedRecord[]): Promise<{ messages: ReceivedMessage<T>[]; damage?: Failure }> {
-    const { settings, payloads } = this.#options;
+  async #decode(
+    held: HeldPartition,
+    records: readonly FetchedRecord[],
+  ): Promise<{ messages: ReceivedMessage<T>[]; damage?: Failure }> {
+    const { codec } = this.#options.settings;
     const messages: ReceivedMessage<T>[] = [];
     for (const record of records) {
       try {
-        messages.push(await messageOf(record, settings.codec, payloads));
+        messages.push(
+          await messageOf({ ...record, delivery: this.#deliveries.of(held, record) }, codec, this.#payloads),
+        );
       } catch (error) {
         const final = error instanceof ValidationError || error instanceof RecordUnreadable;
         return { messages, damage: { error, records: [record], final } };

@@ -17,7 +17,6 @@ import type { PauseList } from './consumer-pauses.ts';
 import { Revocations } from './consumer-revocations.ts';
 import { Closed, VertebraError } from './errors.ts';
 import type { FetchedRecord } from './messages.ts';
-import { Payloads } from './payload.ts';
 import { LATE, within } from './surroundings.ts';
 
 export interface SessionOptions<T> {
@@ -69,8 +68,7 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
     this.#commits = new GroupCommits(calls, membership, this);
     this.#revocations = new Revocations(settings.onRevoked, logger);
     this.#loop = new GroupLoop({ ...shared, calls, membership, topics });
-    const payloads = new Payloads(connection);
-    const handling = new Handling<T>({ ...shared, ...handlerCallOf(run, this), payloads });
+    const handling = new Handling<T>({ ...shared, ...handlerCallOf(run, this), connection });
     this.#dispatcher = new Dispatcher({
       ...{ concurrency: this.#concurrency, surroundings },
       candidates: () => this.#membership.held.filter((held) => this.mayGoOn(held)),

@@ -41,6 +41,12 @@ export type { Batch, EachBatchPayload, EachMessagePayload, HandlerTools, RunOpti
 export type { CommitMode, ConsumerOptions, HandlerRetry } from './consumer-options.ts';
 export type { TopicPartitions } from './consumer-pauses.ts';
 export type { StopOptions } from './consumer-session.ts';
+export type { Delivered, DeliveryIds, RecordDelivery } from './effects/delivery.ts';
+export { type EffectOptions, effectOnce, resolveEffect } from './effects/effect-once.ts';
+export { DeliveryFenced, EffectInProgress, EffectUnfinished } from './effects/errors.ts';
+export { type DeliveredRecord, deliveriesOf, type LambdaEvent, type LambdaRecord } from './effects/lambda.ts';
+export { type OnceTools, onceMiddleware } from './effects/middleware.ts';
+export { type OnceOptions, processOnce } from './effects/process-once.ts';
 export {
   Aborted,
   Closed,

@@ -1,5 +1,6 @@
 import type { Decoder } from './codec.ts';
 import { RecordUnreadable } from './consumer-errors.ts';
+import type { RecordDelivery } from './effects/delivery.ts';
 import type { PayloadOptions, Payloads, UploadLink } from './payload.ts';
 
 /** Text where the bytes are UTF-8, else the bytes; null is a value of its own. Names may repeat and keep their order. */
@@ -23,6 +24,8 @@ export interface FetchedRecord {
   readonly key: Uint8Array | null;
   readonly value: FetchedValue;
   readonly headers: readonly MessageHeader[];
+  /** Set where it comes to a member of a group. */
+  readonly delivery?: RecordDelivery;
 }
 
 /** A record as a handler gets it. */
@@ -38,6 +41,8 @@ export class ReceivedMessage<T> {
   readonly headers: readonly MessageHeader[];
   /** Set when the value was uploaded. */
   readonly upload: UploadLink | null;
+  /** By what right a consumer has it, for `processOnce`. Undefined of a reader's: nobody's effects are bound to it. */
+  readonly delivery: RecordDelivery | undefined;
   readonly #payloads: Payloads;
 
   constructor(record: FetchedRecord, value: T | null, payloads: Payloads) {
@@ -49,6 +54,7 @@ export class ReceivedMessage<T> {
     this.value = value;
     this.headers = record.headers;
     this.upload = record.value.kind === 'upload' ? record.value.link : null;
+    this.delivery = record.delivery;
     this.#payloads = payloads;
   }
 

@@ -33,6 +33,8 @@ export interface DeliveryBatch {
   readonly partition: number;
   /** Of the position's ownership: a target that keeps the highest one it saw can tell a late call. */
   readonly epoch: number;
+  /** How long the topic keeps its records: ms, −1: for ever. */
+  readonly retentionMs: number;
   readonly records: readonly DeliveryRecord[];
 }
 

@@ -149,7 +149,8 @@ export class DeliveryRun {
     const { clock } = this.#ports;
     if (!(await this.#lease.renew({ committed: this.#committed, push: this.#push }))) return IDLE;
     const startedAt = clock.now();
-    const batch = { ...id, topic: topic.name, epoch: this.#lease.epoch, records };
+    const { retentionMs } = topic;
+    const batch = { ...id, topic: topic.name, epoch: this.#lease.epoch, retentionMs, records };
     const send = this.#ports.callOf(subscription);
     const isMore = hasMore ? this.#isBehind(next) : false;
     const delivered = await send(batch, startedAt + subscription.timeoutMs);

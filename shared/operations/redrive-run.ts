@@ -1,6 +1,7 @@
 import { type DeadLetter, landedAgain, type Redrive } from '../domain/dead-letter.ts';
 import { type Delivered, type DeliveryRecord, deliveryError } from '../domain/delivery.ts';
-import { REDRIVE_AWAY_MS } from '../domain/limits.ts';
+import { TopicNotFound } from '../domain/errors.ts';
+import { REDRIVE_AWAY_MS, RETENTION_MS_DEFAULT } from '../domain/limits.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
@@ -91,11 +92,22 @@ export class RedriveRun {
     return this.#follow(letter, delivered);
   }
 
+  /** The topic may be gone, and its letters with their group still there. */
+  async #retentionMsOf(topic: string): Promise<number> {
+    try {
+      return (await this.#ports.topics.get(topic)).retentionMs;
+    } catch (error) {
+      if (error instanceof TopicNotFound) return RETENTION_MS_DEFAULT;
+      throw error;
+    }
+  }
+
   async #call(letter: DeadLetter, record: DeliveryRecord): Promise<Delivered> {
     const { subscription, id } = this.#of;
     const records = [{ ...record, redrives: letter.redrives + 1 }];
     const send = this.#ports.callOf(subscription);
-    const batch = { ...id, topic: letter.topic, epoch: this.#lease.epoch, records };
+    const retentionMs = await this.#retentionMsOf(letter.topic);
+    const batch = { ...id, topic: letter.topic, epoch: this.#lease.epoch, retentionMs, records };
     return send(batch, this.#ports.clock.now() + subscription.timeoutMs);
   }
 

@@ -14,6 +14,7 @@ export function deliveryBatch(records: readonly DeliveryFields[], rest: Partial<
     topicId: '01JZZZZZZZZZZZZZZZZZZZZZZZ',
     partition: 3,
     epoch: 7,
+    retentionMs: 604_800_000,
     records: records.map((fields, i) => ({
       offset: 41 + i,
       timestamp: 1_767_225_600_012,

@@ -68,7 +68,14 @@ describe("a function's event", () => {
             { ...common, offset: 42, key: null, value: null, headers: [] },
           ],
         },
-        vertebra: { group: 'billing', topicId: batch.topicId, partition: 3, epoch: 7 },
+        vertebra: {
+          group: 'billing',
+          groupId: '01J00000000000000000000000',
+          retentionMs: 604_800_000,
+          topicId: batch.topicId,
+          partition: 3,
+          epoch: 7,
+        },
       },
     ]);
   });
