@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { App } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { BackboneStack } from '../../infra/backbone-stack.ts';
-import type { EventBackboneProps } from '../../infra/constructs/event-backbone.ts';
+import type { EventBackboneProps } from '../../infra/constructs/backbone-props.ts';
 
 const FLAGS = (JSON.parse(readFileSync('cdk.json', 'utf8')) as { context: Record<string, unknown> }).context;
 
