@@ -5,7 +5,7 @@ import { ulid } from 'ulid';
 import { openBackbone } from '../functions/backbone.ts';
 import { type DeliverHandler, deliverHandler, openDeliver } from '../functions/deliver.ts';
 import { type DispatchHandler, dispatchHandler } from '../functions/dispatch.ts';
-import { openGroups } from '../functions/groups.ts';
+import { openGroups } from '../functions/groups-backbone.ts';
 import { produceHandler } from '../functions/produce.ts';
 import { openSweep, sweepHandler } from '../functions/sweep.ts';
 import { type EmbeddedAws, openEmbeddedAws } from '../local/aws/embedded-aws.ts';

@@ -16,7 +16,7 @@ import { openKeptRecord } from '../shared/wire/dead-letter-delivery.ts';
 import { DeliveryPart } from '../shared/wire/delivery-part.ts';
 import { openBackbone } from './backbone.ts';
 import { S3_CALLS } from './dispatch.ts';
-import { type GroupsBackbone, openGroups } from './groups.ts';
+import { type GroupsBackbone, openGroups } from './groups-backbone.ts';
 import { observe, publishObservations } from './observability.ts';
 import { awsDynamoDB, CALLS } from './tables.ts';
 import { openTarget, type TargetPorts } from './targets.ts';

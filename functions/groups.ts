@@ -2,7 +2,7 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { isAllowed } from '../shared/domain/rights.ts';
 import { seenIn } from '../shared/domain/topic.ts';
-import { type GroupsEnv, readGroupsEnv } from '../shared/env.ts';
+import { readGroupsEnv } from '../shared/env.ts';
 import { allowedLetters, allowedRecords } from '../shared/operations/allowed-sinks.ts';
 import { commitOffsets } from '../shared/operations/commit-offsets.ts';
 import { deadLetter } from '../shared/operations/dead-letter.ts';
@@ -11,13 +11,9 @@ import { describeGroup, listGroups } from '../shared/operations/describe-groups.
 import { heartbeatGroup } from '../shared/operations/heartbeat-group.ts';
 import { leaveGroup } from '../shared/operations/leave-group.ts';
 import { listDeadLetters, removeDeadLetter } from '../shared/operations/list-dead-letters.ts';
-import { PlanCache } from '../shared/operations/plan-cache.ts';
 import { pollGroup } from '../shared/operations/poll-group.ts';
-import { ProvenOffsets } from '../shared/operations/proven-offsets.ts';
 import { resetGroup } from '../shared/operations/reset-group.ts';
 import { refuseWithoutSubscription } from '../shared/operations/subscriptions.ts';
-import { DeadLetterObjects } from '../shared/store/dead-letter-objects.ts';
-import { DeadLetterQueue } from '../shared/store/dead-letter-queue.ts';
 import { DeadLetterAnswer } from '../shared/wire/dead-letter-answer.ts';
 import { encodeKeptRecord } from '../shared/wire/dead-letter-record.ts';
 import { groupAnswer, groupListAnswer, resetAnswer } from '../shared/wire/group-admin-answers.ts';
@@ -37,12 +33,10 @@ import {
 } from '../shared/wire/group-requests.ts';
 import { jsonAnswer } from '../shared/wire/http-answer.ts';
 import { type ApiRoutes, type ApiSettings, apiHandler, type GatewayHandler } from './api-handler.ts';
-import { type Backbone, type Clients, openBackbone } from './backbone.ts';
+import { openBackbone } from './backbone.ts';
+import { type GroupsBackbone, openGroups } from './groups-backbone.ts';
 import { observe } from './observability.ts';
 import { awsDynamoDB, CALLS } from './tables.ts';
-
-/** Everything that consumer groups need. */
-export type GroupsBackbone = ReturnType<typeof openGroups>;
 
 /** The members' side of consumer groups, and the administrators'. */
 export function groupsHandler(backbone: GroupsBackbone, settings?: ApiSettings): GatewayHandler {
@@ -50,21 +44,6 @@ export function groupsHandler(backbone: GroupsBackbone, settings?: ApiSettings):
 }
 
 export const handler = apiHandler(awsGroups, groupRoutes);
-
-/** @param backbone what appending and reading need, over the same clients */
-export function openGroups(
-  backbone: Backbone,
-  { s3, sqs }: Pick<Clients, 's3'> & { readonly sqs: SQSClient },
-  env: Pick<GroupsEnv, 'bucket' | 'deadLetterQueueUrl'>,
-) {
-  return {
-    ...backbone,
-    plans: new PlanCache(),
-    proven: new ProvenOffsets(),
-    deadLetterObjects: new DeadLetterObjects(s3, env.bucket),
-    deadLetterQueue: new DeadLetterQueue(sqs, env.deadLetterQueueUrl),
-  };
-}
 
 function awsGroups(): GroupsBackbone {
   const env = readGroupsEnv();

@@ -1,7 +1,7 @@
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { expect, it } from 'vitest';
 import { openDeliver } from '../../functions/deliver.ts';
-import type { GroupsBackbone } from '../../functions/groups.ts';
+import type { GroupsBackbone } from '../../functions/groups-backbone.ts';
 import type { Subscription } from '../../shared/domain/subscription.ts';
 import { deliveryBatch } from '../support/deliveries.ts';
 

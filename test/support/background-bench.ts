@@ -5,7 +5,7 @@ import type { DynamoDBBatchResponse, DynamoDBStreamEvent, SQSBatchResponse, SQSE
 import { openBackbone } from '../../functions/backbone.ts';
 import { deliverHandler, openDeliver } from '../../functions/deliver.ts';
 import { type DispatchHandler, dispatchHandler } from '../../functions/dispatch.ts';
-import { openGroups } from '../../functions/groups.ts';
+import { openGroups } from '../../functions/groups-backbone.ts';
 import { openSweep } from '../../functions/sweep.ts';
 import type { ChangeRecord } from '../../local/aws/dynamodb/change-feed.ts';
 import { streamEvent } from '../../local/events.ts';
