@@ -80,7 +80,7 @@ export async function examineAws(
   const clients = {
     dynamodb: new DynamoDBClient(config),
     s3: new S3Client(config),
-    sqs: new SQSClient(config),
+    sqs: new SQSClient({ ...config, useQueueUrlAsEndpoint: false }),
     lambda: new LambdaClient(config),
     eventBridge: new EventBridgeClient(config),
     cloudWatch: new CloudWatchClient(config),
