@@ -126,7 +126,8 @@ export class EventBackbone extends Construct {
 
     this.#auth = auth;
     this.#makeProvisioner = () => new Provisioner(this, 'Provisioner', { storage: this.storage, delivery, defaults });
-    this.#grants = new Grants(this, 'Grants', { url: this.url, apiId, provisioner: () => this.#provision() });
+    const provisioner = () => this.#provision();
+    this.#grants = new Grants(this, 'Grants', { url: this.url, apiId, api: api.resource, provisioner });
     this.#askForRights(Object.values(functions));
   }
 

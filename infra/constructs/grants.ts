@@ -1,4 +1,4 @@
-import { Annotations, Stack } from 'aws-cdk-lib';
+import { Annotations, type CfnResource, Stack, Validations } from 'aws-cdk-lib';
 import { Grant, type IGrantable, type IPrincipal } from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
 import type { Rights } from '../../shared/domain/rights.ts';
@@ -12,6 +12,8 @@ const URL_VARIABLE = 'VERTEBRA_URL';
 export interface GrantsProps {
   readonly url: string;
   readonly apiId: string;
+  /** The API itself: `apiId` is its name in another stack, too. */
+  readonly api: CfnResource;
   readonly provisioner: () => Provisioner;
 }
 
@@ -42,11 +44,9 @@ export class Grants extends Construct {
   toGrantee(grantee: IGrantable, rights: readonly Rights[]): void {
     const { grantPrincipal } = grantee;
     const arn = arnOf(grantPrincipal);
-    const allowed = Grant.addToPrincipal({
-      grantee,
-      actions: ['execute-api:Invoke'],
-      resourceArns: pathsOf(rights).map((path) => this.#arnOf(path)),
-    });
+    const paths = pathsOf(rights);
+    const resourceArns = paths.map((path) => this.#arnOf(path));
+    const allowed = Grant.addToPrincipal({ grantee, actions: ['execute-api:Invoke'], resourceArns });
     if (!allowed.success) {
       Annotations.of(this).addWarningV2(
         'vertebra:policyNotAttached',
@@ -55,6 +55,7 @@ export class Grants extends Construct {
     }
     // What cannot be told from another beside it lies with the principal itself, in its stack.
     const scope = Construct.isConstruct(grantPrincipal) ? grantPrincipal : this;
+    this.#acknowledgePatterns(scope, paths);
     this.#store(grantPrincipal, scope, `Grants-${this.node.addr.slice(-8)}`, arn, rights);
     if ('addEnvironment' in grantee && typeof grantee.addEnvironment === 'function') {
       grantee.addEnvironment(URL_VARIABLE, this.#props.url);
@@ -67,6 +68,20 @@ export class Grants extends Construct {
     const granted = [...rights];
     this.#rights.set(key, granted);
     this.#props.provisioner().grant(scope, id, principal, granted);
+  }
+
+  /** For cdk-nag, where it knows the API by its logical id: in the same stack. */
+  #acknowledgePatterns(scope: Construct, paths: readonly string[]): void {
+    const { api } = this.#props;
+    if (Stack.of(scope) !== api.stack) return;
+    const own = `arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:<${api.stack.getLogicalId(api)}>/$default`;
+    for (const path of paths.filter((one) => one.includes('*'))) {
+      Validations.of(scope).acknowledge({
+        id: `AwsSolutions-IAM5[Resource::${own}/${path}]`,
+        reason:
+          'These are the routes for what the app has granted: names by its own patterns, and numbers and ids below them.',
+      });
+    }
   }
 
   #arnOf(path: string): string {
