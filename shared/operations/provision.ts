@@ -61,7 +61,10 @@ export interface ProvisionedSubscription {
   readonly check: (settings: SubscriptionSettings) => void;
 }
 
-/** Makes a subscription as the app says, takes over one that is there, or changes it. @throws as `putSubscription` */
+/**
+ * Makes a subscription as the app says, takes over one that is there, or changes it. What the app says nothing of is as a new
+ * one has it: also what it said before. @throws as `putSubscription`
+ */
 export async function provisionSubscription(
   ports: ProvisionPorts,
   owner: string,
@@ -69,7 +72,13 @@ export async function provisionSubscription(
 ): Promise<Subscription> {
   const current = await ports.subscriptions.read(name);
   await takeOver(ports, { kind: 'subscription', name }, owner, current !== undefined);
-  return (await putSubscription(ports, name, wish, defaults, check)).subscription;
+  const { from: _, ...usual } = defaults;
+  const [batch, retry] = [
+    { ...usual.batch, ...wish.batch },
+    { ...usual.retry, ...wish.retry },
+  ];
+  const whole = { ...usual, filter: null, ...wish, batch, retry };
+  return (await putSubscription(ports, name, whole, defaults, check)).subscription;
 }
 
 /**
