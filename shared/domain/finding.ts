@@ -44,6 +44,11 @@ export const FINDING_KINDS = {
     advice: 'Remove the lifecycle rule: a payload goes when its slot goes, and records whose payload is gone are lost.',
   },
   queue_changed: { severity: 'warning', advice: SET_BACK },
+  queue_open: {
+    severity: 'error',
+    advice:
+      'Take the statement out of its policy: wake-ups and dead letters are for the functions of the backbone alone.',
+  },
   dead_messages: {
     severity: 'warning',
     advice: 'Read the messages of the dead letter queue: each tells of a record or of work that was given up.',
