@@ -105,7 +105,8 @@ export const FINDING_KINDS = {
   append_abandoned: { severity: 'note', advice: 'The next reader settles it.' },
   position_beyond_log: {
     severity: 'warning',
-    advice: 'The group had read what is no longer there; reset it if what is appended from now on must not be missed.',
+    advice:
+      'The group had read what is not there. Unless the log is told as behind its head, reset it: it would miss what is appended next.',
   },
   claim_beyond_log: {
     severity: 'warning',
