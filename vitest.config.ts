@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 /** Tiers that need more than Node (an emulator, a packed install) or more time have their own commands. */
 const OTHER_TIERS = [
+  'test/assembly/**',
   'test/deploy/**',
   'test/package/**',
   'test/faults/{broken-protocols,command,kill}.test.ts',

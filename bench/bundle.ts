@@ -66,12 +66,12 @@ export function bundleFunction(name: string, folder: string): Promise<Bundle> {
 const PRESIGNER = '@aws-sdk/s3-request-presigner';
 
 /** Bundles what is in `of` of the SDK, and nothing else, with all that it brings along. */
-export function bundleFloor(of: Bundle, folder: string): Promise<Bundle> {
+export function bundleFloor(of: Bundle, folder: string, name = 'floor'): Promise<Bundle> {
   const clients = [...sdkNames(of.metafile)];
   if (contentsOf(of.metafile).some(([name]) => name === PRESIGNER)) clients.push([PRESIGNER, ['getSignedUrl']]);
   const imports = clients.map(([client, names]) => `import { ${names.join(', ')} } from '${client}';\n`).join('');
   const contents = `${imports}export const handler = [${clients.flatMap(([, names]) => names).join(', ')}];\n`;
-  return bundle({ ...ESBUILD_OPTIONS, alias: {}, stdin: { contents, resolveDir: ROOT } }, join(folder, 'floor.mjs'));
+  return bundle({ ...ESBUILD_OPTIONS, alias: {}, stdin: { contents, resolveDir: ROOT } }, join(folder, `${name}.mjs`));
 }
 
 async function bundle(options: BuildOptions, outfile: string): Promise<Bundle> {

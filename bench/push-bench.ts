@@ -4,7 +4,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { ulid } from 'ulid';
 import { openBackbone } from '../functions/backbone.ts';
 import { type DeliverHandler, deliverHandler, openDeliver } from '../functions/deliver.ts';
-import { dispatchHandler } from '../functions/dispatch.ts';
+import { type DispatchHandler, dispatchHandler } from '../functions/dispatch.ts';
 import { openGroups } from '../functions/groups-backbone.ts';
 import { produceHandler } from '../functions/produce.ts';
 import { openSweep, sweepHandler } from '../functions/sweep.ts';
@@ -13,11 +13,16 @@ import { createBackboneResources } from '../local/aws/tables.ts';
 import { type Background, contextNow, startBackground } from '../local/background.ts';
 import { invoke } from '../local/invocation.ts';
 import type { Delivered, DeliveryBatch } from '../shared/domain/delivery.ts';
-import { DELIVER_FUNCTION_TIMEOUT_MS, INLINE_BATCH_BYTES_MAX } from '../shared/domain/limits.ts';
+import {
+  BACKGROUND_FUNCTION_TIMEOUT_MS,
+  DELIVER_FUNCTION_TIMEOUT_MS,
+  INLINE_BATCH_BYTES_MAX,
+} from '../shared/domain/limits.ts';
 import type { Subscription } from '../shared/domain/subscription.ts';
 import type { WakeUp } from '../shared/domain/wake-up.ts';
 import { Doorbell } from '../shared/operations/doorbell.ts';
 import { putTopic } from '../shared/operations/topics.ts';
+import { logKey } from '../shared/store/keys.ts';
 import { WakeQueue } from '../shared/store/wake-queue.ts';
 import { BUCKET, gatewayEvent, type Sent, TABLES } from './backbone.ts';
 import { Meter } from './meter.ts';
@@ -36,6 +41,7 @@ export class PushBench {
   readonly #targets = new Map<string, Target>();
   readonly #backbone;
   readonly #deliver: DeliverHandler;
+  readonly #dispatch: DispatchHandler;
   readonly #groups;
   #background: Background | undefined;
 
@@ -52,6 +58,8 @@ export class PushBench {
       wakeQueueUrl,
     });
     const besides = deliverHandler(() => this.#open());
+    const wakeQueue = new WakeQueue(clients.sqs, wakeQueueUrl);
+    this.#dispatch = dispatchHandler(() => ({ ...this.#backbone, wakeQueue }));
     const aside = async (wakeUp: WakeUp) => {
       void besides({ aside: wakeUp }, contextNow(DELIVER_FUNCTION_TIMEOUT_MS)).catch(() => {});
     };
@@ -72,7 +80,7 @@ export class PushBench {
     const wakeQueue = new WakeQueue(sqs, this.#wakeQueueUrl);
     this.#background = startBackground({
       ...{ aws: this.#aws, sqs, wakeQueueUrl: this.#wakeQueueUrl, logTable: TABLES.logTable },
-      dispatch: dispatchHandler(() => ({ ...this.#backbone, wakeQueue })),
+      dispatch: this.#dispatch,
       deliver: this.#deliver,
       sweep: sweepHandler(() => ({ ...openSweep(this.#clients, { ...TABLES, bucket: BUCKET }), wakeQueue })),
       onFailure: () => {},
@@ -134,6 +142,14 @@ export class PushBench {
     const { id: topicId } = await this.#backbone.topics.get(topic);
     const context = contextNow(DELIVER_FUNCTION_TIMEOUT_MS);
     await this.#deliver({ aside: { topicId, partition: 0, last, hop: 0 } }, context);
+  }
+
+  /** What the log's stream tells of an append. */
+  async dispatch(topic: string, last: number): Promise<void> {
+    const { id: topicId } = await this.#backbone.topics.get(topic);
+    const Keys = { log: { S: logKey({ topicId, partition: 0 }) }, last: { N: String(last) } };
+    const Records = [{ eventName: 'INSERT' as const, dynamodb: { Keys } }];
+    await this.#dispatch({ Records }, contextNow(BACKGROUND_FUNCTION_TIMEOUT_MS));
   }
 
   /** A write of one small item, and nothing else. @returns ms */

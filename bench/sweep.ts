@@ -13,6 +13,7 @@ import { deleteTopic } from '../shared/operations/topics.ts';
 import { RESERVATION_ID_BYTES } from '../shared/store/reservation-layout.ts';
 import { BUCKET, TABLES } from './backbone.ts';
 import { Meter, sum } from './meter.ts';
+import { totalOf } from './prices.ts';
 import { type Progress, type Section, tableOf } from './section.ts';
 
 /** What one run of the sweep consumes, and what a month of such runs would. */
@@ -28,9 +29,6 @@ export interface SweepRow {
 }
 
 const RUNS_PER_MONTH = 30 * 24 * 60;
-/** Source: AWS, DynamoDB pricing, on demand, us-east-1: cents per unit. */
-const READ_PRICE = 12.5e-6;
-const WRITE_PRICE = 62.5e-6;
 const IDLE_TOPICS = [0, 100, 1_000];
 const PURGED_SLOTS = 1_000;
 
@@ -77,10 +75,14 @@ export async function sweepRows(
     if (failure !== undefined) throw failure;
     const calls = meter.take();
     const [readUnits, writeUnits] = [sum(calls, 'readUnits'), sum(calls, 'writeUnits')];
+    const dollars = totalOf([
+      { what: 'reads', price: 'readUnit', count: readUnits },
+      { what: 'writes', price: 'writeUnit', count: writeUnits },
+    ]);
     return {
       ...{ when, requests: sum(calls, 'attempts'), readUnits, writeUnits },
       unitsPerMonth: runsPerMonth && (readUnits + writeUnits) * runsPerMonth,
-      centsPerMonth: runsPerMonth && (readUnits * READ_PRICE + writeUnits * WRITE_PRICE) * runsPerMonth,
+      centsPerMonth: runsPerMonth && 100 * runsPerMonth * dollars,
     };
   };
   try {

@@ -81,8 +81,9 @@ async function lookBy(options: Options, { profile }: Context): Promise<Look> {
       try {
         return await look(given);
       } catch (error) {
-        if (!(error instanceof Error) || !UNABLE.test(error.name)) throw error;
-        throw new CommandFailure(error.message, EXIT.usage);
+        const { name, message, stack = message } = error as Error;
+        // Whatever kept it from looking, it has found nothing: that must not end as findings do.
+        throw new CommandFailure(TOLD.test(name) ? message : stack, EXIT.usage);
       }
     };
   if (typeof place === 'string') {
@@ -94,8 +95,8 @@ async function lookBy(options: Options, { profile }: Context): Promise<Look> {
   return unlessUnable((given) => examineAws(place, account, given));
 }
 
-/** What a look that cannot begin is refused by: the folder is in use, the stack is not there, there are no credentials. */
-const UNABLE = /^(?:CannotLook|Refusal|CredentialsProviderError|DataInUse)$/;
+/** What says in a sentence why there is nothing to look at: the folder is in use, the stack is not there, no credentials. */
+const TOLD = /^(?:CannotLook|Refusal|CredentialsProviderError|DataInUse)$/;
 
 /** @returns the name of a data folder, or a place in AWS */
 function placeOf(options: Options): string | DoctorPlace {

@@ -117,5 +117,10 @@ const failureJson = (error: object) => JSON.stringify({ error });
 function adviceOn(error: unknown): string {
   if (!(error instanceof VertebraError)) return '';
   if (error.code === 'connection_failed') return '\nIs it running ("vertebra up")? Is it the right --endpoint?';
+  // What the API itself refuses says who was refused: this is the gateway's.
+  if (error.code === 'forbidden' && !('principal' in error.data)) return `\n${GATEWAY_ADVICE}`;
   return error.code === 'invalid_options' && /\bregion\b/.test(error.message) ? '\nHere: set AWS_REGION.' : '';
 }
+
+const GATEWAY_ADVICE =
+  'Is it signed by whom IAM lets call it (--profile)? Where keys are handed out, API keys do not count.';

@@ -17,7 +17,10 @@ import type { Surroundings } from './surroundings.ts';
 import { Transport } from './transport.ts';
 
 export interface VertebraOptions {
-  /** Where the API is, without `/v1`. Default: the environment's `VERTEBRA_ENDPOINT`. */
+  /**
+   * Where the API is, without `/v1`. Default: the environment's `VERTEBRA_ENDPOINT`, or else `VERTEBRA_URL`, which a function
+   * has that was granted something by the CDK constructs.
+   */
   readonly endpoint?: string | URL;
   readonly auth?: Auth;
   /** Tells the log of the gateway who calls; part of the `User-Agent`. */
@@ -90,7 +93,7 @@ export class Vertebra {
 }
 
 function openTransport({ auth, clientId, requestTimeoutMs, surroundings, ...options }: VertebraOptions): Transport {
-  const endpoint = endpointOf(options.endpoint ?? process.env.VERTEBRA_ENDPOINT);
+  const endpoint = endpointOf(options.endpoint ?? (process.env.VERTEBRA_ENDPOINT || process.env.VERTEBRA_URL));
   if (clientId !== undefined && !/^[\w.:/@-]{1,128}$/.test(clientId)) {
     throw new InvalidOptions("'clientId' must be 1 to 128 letters, digits or . _ : / @ -");
   }

@@ -18,8 +18,8 @@ export async function handler(
   event: CheckEvent,
   { invokedFunctionArn }: Pick<Context, 'invokedFunctionArn'>,
 ): Promise<Awaited<ReturnType<typeof answerCheck>>> {
-  const { role, ownPrefix, ownHosts } = readCheckEnv();
+  const { role, ownNames, ownHosts } = readCheckEnv();
   const [, , , region, accountId] = invokedFunctionArn.split(':') as [string, string, string, string, string];
-  const home = { region, accountId, role, ownPrefix };
+  const home = { region, accountId, role, ownNames };
   return answerCheck(event, awsChecks(clients, home, { loopback: false, ownHosts }));
 }

@@ -80,7 +80,7 @@ export async function examineAws(
   const clients = {
     dynamodb: new DynamoDBClient(config),
     s3: new S3Client(config),
-    sqs: new SQSClient(config),
+    sqs: new SQSClient({ ...config, useQueueUrlAsEndpoint: false }),
     lambda: new LambdaClient(config),
     eventBridge: new EventBridgeClient(config),
     cloudWatch: new CloudWatchClient(config),
@@ -102,9 +102,9 @@ async function requireRegion({ config }: CloudFormationClient): Promise<void> {
   });
 }
 
-/** @throws {CannotLook} there is no such stack, or which backbone of it is meant is not clear */
-async function partsOfStack(
-  cloudFormation: CloudFormationClient,
+/** What a backbone of a stack consists of. @throws {CannotLook} there is no such stack, or which backbone of it is meant is not clear */
+export async function partsOfStack(
+  cloudFormation: Pick<CloudFormationClient, 'send'>,
   { stack, backbone }: { readonly stack: string; readonly backbone?: string | undefined },
 ): Promise<BackboneParts> {
   const resources = await stackResources(cloudFormation, stack);

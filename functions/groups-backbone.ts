@@ -7,7 +7,7 @@ import { DeadLetterQueue } from '../shared/store/dead-letter-queue.ts';
 import { WakeQueue } from '../shared/store/wake-queue.ts';
 import type { Backbone, Clients } from './backbone.ts';
 
-/** Everything that consumer groups need. */
+/** Everything that consumer groups need. Beside their routes: deliveries need it, and no routes. */
 export type GroupsBackbone = ReturnType<typeof openGroups>;
 
 /** @param backbone what appending and reading need, over the same clients */

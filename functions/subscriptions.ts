@@ -43,7 +43,7 @@ import { observe } from './observability.ts';
 import { awsDynamoDB, CALLS, openTables, type Tables } from './tables.ts';
 
 /** A target that is looked at may take its time: its name is resolved, or a service asked. */
-const LOOKS = { ...CALLS, requestHandler: { ...CALLS.requestHandler, requestTimeout: 15_000 } };
+export const LOOKS = { ...CALLS, requestHandler: { ...CALLS.requestHandler, requestTimeout: 15_000 } };
 
 /** All that whoever looks after subscriptions needs. */
 export type SubscriptionsBackbone = SubscriptionPorts & ApiPorts;

@@ -1,6 +1,6 @@
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
-import { SLOW_CONCURRENCY_DEFAULT } from '../shared/domain/limits.ts';
 import { LOG_LEVELS, type LogLevel } from './constructs/backbone-function.ts';
+import { AUTH_MODES, type Auth, type Concurrency, type JwtIssuer } from './constructs/backbone-props.ts';
 
 /** What a deployment may choose, as `cdk.json` context or by `-c name=value`. */
 export interface Settings {
@@ -8,8 +8,12 @@ export interface Settings {
   readonly stackName: string;
   /** Whether tables and bucket survive the stack. Default true. */
   readonly retainData: boolean;
-  /** Who may call the API. `iam`, the default, is all there is so far. */
-  readonly auth: 'iam';
+  /** ARN of the KMS key by which stored data is encrypted. Default none: keys that AWS keeps. */
+  readonly encryptionKeyArn?: string;
+  /** How callers are known: `iam`, the default, `apiKey` or `jwt`. */
+  readonly auth: Auth;
+  /** From `jwtIssuer`, and `jwtAudience`: as context, an array or a comma-separated list. */
+  readonly jwt?: JwtIssuer;
   /** Origins whose pages may call the API; as context, an array or a comma-separated list. Default none. */
   readonly corsOrigins: readonly string[];
   /** What the functions log. Default `INFO`. */
@@ -22,8 +26,10 @@ export interface Settings {
   readonly alarmTopicArn?: string;
   /** Whether there is a dashboard. Default false. */
   readonly dashboard: boolean;
-  /** Deliveries at once to targets that take long, of the account's concurrency; 0: none is kept free. Default 50. */
-  readonly slowConcurrency: number;
+  /** Batches that are larger once compressed go to the bucket, in bytes. Default 32768. */
+  readonly spillAboveBytes?: number;
+  /** From `produceConcurrency`, `fetchConcurrency` and so on. Default: nothing is reserved. */
+  readonly concurrency: Concurrency;
 }
 
 /**
@@ -35,19 +41,28 @@ export function readSettings(context: (name: string) => unknown): Settings {
   return {
     stackName: text('stackName', context('stackName') ?? 'Vertebra'),
     retainData: yesOrNo('retainData', context('retainData') ?? true),
-    auth: oneOf('auth', context('auth') ?? 'iam', ['iam']),
+    ...arnIn('encryptionKeyArn', context('encryptionKeyArn'), 'kms', 'a KMS key'),
+    auth: oneOf('auth', context('auth') ?? 'iam', AUTH_MODES),
+    ...jwtIn(context('jwtIssuer'), context('jwtAudience')),
     corsOrigins: list('corsOrigins', context('corsOrigins') ?? []),
     logLevel: oneOf('logLevel', context('logLevel') ?? 'INFO', LOG_LEVELS),
     logRetention: days('logRetentionDays', context('logRetentionDays') ?? RetentionDays.ONE_MONTH),
     tracing: yesOrNo('tracing', context('tracing') ?? false),
-    ...topicIn('alarmTopicArn', context('alarmTopicArn')),
+    ...arnIn('alarmTopicArn', context('alarmTopicArn'), 'sns', 'an SNS topic'),
     dashboard: yesOrNo('dashboard', context('dashboard') ?? false),
-    slowConcurrency: count('slowConcurrency', context('slowConcurrency') ?? SLOW_CONCURRENCY_DEFAULT),
+    ...optional('spillAboveBytes', context('spillAboveBytes'), count),
+    concurrency: Object.assign(
+      {},
+      ...['produce', 'fetch', 'groups', 'deliver', 'slow'].map((name) => {
+        const value = context(`${name}Concurrency`);
+        return value === undefined ? {} : { [name]: count(`${name}Concurrency`, value) };
+      }),
+    ),
   };
 }
 
 function text(name: string, value: unknown): string {
-  if (typeof value !== 'string' || value === '') throw refusal(name, 'a name', value);
+  if (typeof value !== 'string' || value === '') throw refusal(name, 'a text', value);
   return value;
 }
 
@@ -65,7 +80,7 @@ function oneOf<T extends string>(name: string, value: unknown, allowed: readonly
 
 function count(name: string, value: unknown): number {
   const number = typeof value === 'string' && /^\d{1,6}$/.test(value) ? Number(value) : value;
-  if (!Number.isSafeInteger(number) || (number as number) < 0) throw refusal(name, 'a whole number', value);
+  if (!Number.isSafeInteger(number) || (number as number) < 1) throw refusal(name, 'a whole number above 0', value);
   return number as number;
 }
 
@@ -77,12 +92,31 @@ function days(name: string, value: unknown): RetentionDays {
   return found as RetentionDays;
 }
 
-function topicIn(name: string, value: unknown): { alarmTopicArn?: string } {
-  if (value === undefined) return {};
-  if (typeof value !== 'string' || !/^arn:aws[\w-]*:sns:[\w-]+:\d{12}:[\w-]+$/.test(value)) {
-    throw refusal(name, 'the ARN of an SNS topic', value);
-  }
-  return { alarmTopicArn: value };
+function arnIn<Name extends string>(
+  name: Name,
+  value: unknown,
+  service: string,
+  what: string,
+): { [name in Name]?: string } {
+  return optional(name, value, () => {
+    const found =
+      typeof value === 'string' && new RegExp(`^arn:aws[\\w-]*:${service}:[\\w-]+:\\d{12}:[\\w/-]+$`).test(value);
+    if (!found) throw refusal(name, `the ARN of ${what}`, value);
+    return value;
+  });
+}
+
+function jwtIn(issuer: unknown, audience: unknown): { jwt?: JwtIssuer } {
+  if (issuer === undefined && audience === undefined) return {};
+  return { jwt: { issuer: text('jwtIssuer', issuer), audience: list('jwtAudience', audience) } };
+}
+
+function optional<Name extends string, T>(
+  name: Name,
+  value: unknown,
+  read: (name: string, value: unknown) => T,
+): { [name in Name]?: T } {
+  return value === undefined ? {} : ({ [name]: read(name, value) } as { [name in Name]?: T });
 }
 
 function list(name: string, value: unknown): string[] {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
-import { GetQueueUrlCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { GetQueueUrlCommand, QueueDoesNotExist, SQSClient } from '@aws-sdk/client-sqs';
 import { type DoctorOptions, examineBackbone } from '../functions/doctor.ts';
 import { openEmbeddedAws } from './aws/embedded-aws.ts';
 import { ENVIRONMENT } from './backbone-server.ts';
@@ -27,12 +27,14 @@ export async function examineDataFolder(data: string, options: DoctorOptions) {
     };
     try {
       const { logTable, stateTable, bucket, wakeQueue, deadLetterQueue } = ENVIRONMENT;
-      const urlOf = async (QueueName: string) =>
-        (await clients.sqs.send(new GetQueueUrlCommand({ QueueName }))).QueueUrl!;
+      const [wakeQueueUrl, deadLetterQueueUrl] = await Promise.all([
+        urlOf(clients.sqs, wakeQueue),
+        urlOf(clients.sqs, deadLetterQueue),
+      ]);
       const parts = {
         ...{ logTable, stateTable, bucket },
-        wakeQueueUrl: await urlOf(wakeQueue),
-        deadLetterQueueUrl: await urlOf(deadLetterQueue),
+        ...(wakeQueueUrl !== undefined && { wakeQueueUrl }),
+        ...(deadLetterQueueUrl !== undefined && { deadLetterQueueUrl }),
       };
       return await examineBackbone(clients, parts, options);
     } finally {
@@ -41,5 +43,15 @@ export async function examineDataFolder(data: string, options: DoctorOptions) {
     }
   } finally {
     folder.release();
+  }
+}
+
+/** @returns undefined when there is none: a version without it has used the folder, and the next start makes it */
+async function urlOf(sqs: SQSClient, QueueName: string): Promise<string | undefined> {
+  try {
+    return (await sqs.send(new GetQueueUrlCommand({ QueueName }))).QueueUrl;
+  } catch (error) {
+    if (error instanceof QueueDoesNotExist) return undefined;
+    throw error;
   }
 }

@@ -42,16 +42,41 @@ export async function main(args: readonly string[]): Promise<void> {
 export async function start(options: Options, command: string): Promise<void> {
   const folder = options.data === null ? null : openDataFolder(options.data, options);
   if (folder) process.once('exit', folder.release);
+  const terminal = new Terminal(process.stdout);
+  const running = await open(options, folder?.enginePath, terminal).catch((error) => {
+    throw refusalOf(error, options, command);
+  });
+  onStopSignal(async () => {
+    terminal.print('Stopping …');
+    await running.close();
+    terminal.print('Stopped.');
+  });
+  // Last: whoever reads it may send the signal at once.
+  terminal.print(running.greeting);
+}
+
+/** What runs until it is stopped. */
+interface Running {
+  readonly greeting: string;
+  close(): Promise<void>;
+}
+
+function open(options: Options, path: string | undefined, terminal: Terminal): Promise<Running> {
+  return options.assembly === null
+    ? openSources(options, path, terminal)
+    : openAssembly(options, options.assembly, path, terminal);
+}
+
+async function openSources(options: Options, path: string | undefined, terminal: Terminal): Promise<Running> {
   // Read when the functions are loaded, as in Lambda. Metrics are for CloudWatch alone.
   process.env.POWERTOOLS_LOG_LEVEL = options.logLevel.toUpperCase();
   process.env.POWERTOOLS_METRICS_DISABLED = 'true';
   const { openBackboneServer } = await import('./backbone-server.ts');
-  const terminal = new Terminal(process.stdout);
   const status = new StatusLines(terminal, () => server.describeTopics());
   const server = await openBackboneServer({
     port: options.port,
     auth: options.auth,
-    path: folder?.enginePath,
+    path,
     onRecords: (topicId, direction, records) => status.count(topicId, direction, records),
     onExchange: (exchange) => {
       const failure = describeFailure(exchange);
@@ -59,21 +84,34 @@ export async function start(options: Options, command: string): Promise<void> {
     },
     onFailure: (name, error) =>
       terminal.print(`${name} failed\n${error instanceof Error ? error.stack : String(error)}`),
-  }).catch((error) => {
-    throw refusalOf(error, options, command);
   });
   captureOutput((line) => {
     const readable = readableLogLine(line);
     if (readable) terminal.print(readable);
   });
-  onStopSignal(async () => {
-    terminal.print('Stopping …');
-    status.close();
-    await server.close(DRAIN_MS);
-    terminal.print('Stopped.');
-  });
-  // Last: whoever reads it may send the signal at once.
-  terminal.print(greeting(server, options.data));
+  return {
+    greeting: greeting(server, options.data),
+    close() {
+      status.close();
+      return server.close(DRAIN_MS);
+    },
+  };
+}
+
+async function openAssembly(
+  { port, logLevel, data }: Options,
+  assembly: string,
+  path: string | undefined,
+  terminal: Terminal,
+): Promise<Running> {
+  const { runAssembly } = await import('./assembly/run-assembly.ts');
+  const print = (text: string) => terminal.print(text);
+  const server = await runAssembly({ assembly, port, logLevel, path, print });
+  const head = `Vertebra ${VERSION} at ${server.url} (the assembly in ${assembly}, ${whereOf(data)})`;
+  return {
+    greeting: [head, ...server.about, '', 'Ctrl-C stops it.'].join('\n'),
+    close: () => server.close(DRAIN_MS),
+  };
 }
 
 function refusalOf(error: unknown, { port, data }: Options, command: string): unknown {
@@ -84,14 +122,15 @@ function refusalOf(error: unknown, { port, data }: Options, command: string): un
 }
 
 function greeting({ url, adminKey }: BackboneServer, data: string | null): string {
-  const where = data === null ? 'data in memory only' : `data in ${data}`;
   const curl = adminKey && 'curl -H "Authorization: Bearer $VERTEBRA_API_KEY"';
   const key = adminKey
     ? ['', 'A key that may do everything, until the next start:', `  export VERTEBRA_API_KEY=${adminKey}`]
     : [];
   const steps = firstSteps(url, curl).map((step) => `  ${step}`);
-  return [`Vertebra ${VERSION} at ${url} (${where})`, ...key, '', ...steps, '', 'Ctrl-C stops it.'].join('\n');
+  return [`Vertebra ${VERSION} at ${url} (${whereOf(data)})`, ...key, '', ...steps, '', 'Ctrl-C stops it.'].join('\n');
 }
+
+const whereOf = (data: string | null) => (data === null ? 'data in memory only' : `data in ${data}`);
 
 /** The first signal stops, and so does the end of the shell that npm puts in between; a second signal ends at once. */
 function onStopSignal(stop: () => Promise<void>): void {

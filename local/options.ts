@@ -15,6 +15,8 @@ export interface Options {
   readonly logLevel: LogLevel;
   /** How callers are known. */
   readonly auth: LocalAuth;
+  /** Folder that `cdk synth` wrote: what is in there is run, instead of these sources. Null: these sources. */
+  readonly assembly: string | null;
 }
 
 /** What the command line asks for: a start, or a text to print instead. */
@@ -34,6 +36,7 @@ Usage: npm start
   --reset              delete the data in the folder first
   --auth <how>         apiKey: callers need API keys, and a first one is printed (default none)
   --log-level <level>  which log lines of the functions to show: ${LOG_LEVELS.join(', ')} (default error)
+  --assembly <folder>  run what "cdk synth" wrote there, as it would be deployed; in memory unless --data is given
   --version            print the version
   --help               print this`;
 
@@ -45,6 +48,7 @@ export interface WrittenOptions {
   readonly reset?: boolean | undefined;
   readonly logLevel?: string | undefined;
   readonly auth?: string | undefined;
+  readonly assembly?: string | undefined;
 }
 
 /** @throws {Refusal} with exit code 2, naming the option that is wrong. */
@@ -63,16 +67,21 @@ export function parseOptions(args: readonly string[]): Command {
 
 /** @throws {Refusal} with exit code 2, naming the option that is wrong. */
 export function checkOptions(written: WrittenOptions): Options {
-  const { port, data, memory, reset = false, logLevel, auth } = written;
+  const { port, data, memory, reset = false, logLevel, auth, assembly } = written;
   if (memory && data !== undefined) throw wrong('--memory and --data exclude each other');
   if (memory && reset) throw wrong('--memory and --reset exclude each other: nothing is kept in memory');
   if (data === '') throw wrong('--data needs a folder');
+  if (assembly === '') throw wrong('--assembly needs a folder');
+  if (assembly !== undefined && auth !== undefined) {
+    throw wrong('--assembly and --auth exclude each other: the assembly says how callers are known');
+  }
   return {
     port: parsePort(port),
-    data: memory ? null : (data ?? DATA_DEFAULT),
+    data: memory ? null : (data ?? (assembly === undefined ? DATA_DEFAULT : null)),
     reset,
     logLevel: parseLogLevel(logLevel),
     auth: parseAuth(auth),
+    assembly: assembly ?? null,
   };
 }
 
@@ -86,6 +95,7 @@ function parse(args: readonly string[]) {
         memory: { type: 'boolean' },
         reset: { type: 'boolean' },
         auth: { type: 'string' },
+        assembly: { type: 'string' },
         'log-level': { type: 'string' },
         version: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },

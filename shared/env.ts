@@ -18,8 +18,8 @@ export const ENV = {
   deliveryMappings: 'VERTEBRA_DELIVERY_MAPPINGS',
   /** ARN of the role by which records are pushed. */
   role: 'VERTEBRA_PUSH_ROLE',
-  /** How the names of the backbone's own functions and queues begin. */
-  ownPrefix: 'VERTEBRA_OWN_PREFIX',
+  /** How the names of the backbone's own functions and queues begin, with commas between. */
+  ownNames: 'VERTEBRA_OWN_NAMES',
   /** How callers are known: `none`, `iam`, `apiKey` or `jwt`. */
   auth: 'VERTEBRA_AUTH',
   /** `stored`: whoever IAM lets in may do what it was granted, and no more. */
@@ -89,13 +89,14 @@ export function readSubscriptionsEnv(variables: NodeJS.ProcessEnv = process.env)
 /** Who pushes, and what it never pushes to. */
 export interface CheckEnv {
   readonly role: string;
-  readonly ownPrefix: string;
+  readonly ownNames: readonly string[];
   readonly ownHosts: readonly string[];
 }
 
 /** @throws {Error} naming each variable that is missing */
 export function readCheckEnv(variables: NodeJS.ProcessEnv = process.env): CheckEnv {
-  return { ...required(variables, ['role', 'ownPrefix']), ownHosts: listOf(variables[ENV.ownHosts]) };
+  const { role, ownNames } = required(variables, ['role', 'ownNames']);
+  return { role, ownNames: listOf(ownNames), ownHosts: listOf(variables[ENV.ownHosts]) };
 }
 
 /** Where wake-ups are sent. */

@@ -53,7 +53,7 @@ export class Alarms extends Construct {
 
   constructor(scope: Construct, id: string, { watched, topic }: AlarmsProps) {
     super(scope, id);
-    const metrics = new BackboneMetrics(this, watched);
+    const metrics = new BackboneMetrics(watched);
     this.#metrics = metrics;
     this.#action = new SnsAction(topic);
     for (const [name, watch] of Object.entries({

@@ -1,25 +1,32 @@
-import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { type CfnResource, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { AccessLogField, AccessLogFormat } from 'aws-cdk-lib/aws-apigateway';
 import {
   CorsHttpMethod,
   type CorsPreflightOptions,
   HttpApi,
   HttpMethod,
+  HttpNoneAuthorizer,
   HttpRoute,
   HttpRouteKey,
   HttpStage,
+  type IHttpRouteAuthorizer,
   LogGroupLogDestination,
   PayloadFormatVersion,
 } from 'aws-cdk-lib/aws-apigatewayv2';
-import { HttpIamAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2-authorizers';
+import { HttpIamAuthorizer, HttpJwtAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2-authorizers';
 import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import { type ApiFunction, DEFAULT_ROUTE, ROUTES } from '../../shared/wire/routes.ts';
+import { ROUTE_RIGHTS } from '../../shared/wire/route-rights.ts';
+import { type ApiFunction, DEFAULT_ROUTE, ROUTES, type Route } from '../../shared/wire/routes.ts';
+import type { Auth, JwtIssuer } from './backbone-props.ts';
 
 export interface ApiProps {
   readonly functions: Readonly<Record<ApiFunction, IFunction>>;
+  readonly auth: Auth;
+  /** Whose tokens are taken, where `auth` is `jwt`. */
+  readonly jwt?: JwtIssuer | undefined;
   /** Origins whose pages may call the API, such as `https://example.com`. Default none: no CORS. */
   readonly corsOrigins?: readonly string[] | undefined;
   /** How long access log lines are kept. Default `ONE_MONTH`. */
@@ -27,7 +34,7 @@ export interface ApiProps {
 }
 
 /**
- * The HTTP API: every route of `shared/wire/routes.ts`, each open to IAM principals that may invoke it.
+ * The HTTP API: every route of `shared/wire/routes.ts`, each open to whom `auth` lets through.
  *
  * No throttle is set on the stage. The account's own (10,000 requests/s by default) holds anyway; a lower one would
  * refuse producers before the log does, and tables and functions scale by themselves.
@@ -37,21 +44,22 @@ export class Api extends Construct {
   readonly url: string;
   /** By which CloudWatch names it. */
   readonly apiId: string;
+  readonly resource: CfnResource;
 
   constructor(
     scope: Construct,
     id: string,
-    { functions, corsOrigins = [], logRetention = RetentionDays.ONE_MONTH }: ApiProps,
+    { functions, auth, jwt, corsOrigins = [], logRetention = RetentionDays.ONE_MONTH }: ApiProps,
   ) {
     super(scope, id);
     const api = new HttpApi(this, 'Http', {
       apiName: Stack.of(this).stackName,
-      defaultAuthorizer: new HttpIamAuthorizer(),
       createDefaultStage: false,
       ...(corsOrigins.length > 0 && { corsPreflight: cors(corsOrigins) }),
     });
     this.url = api.apiEndpoint;
     this.apiId = api.apiId;
+    this.resource = api.node.defaultChild as CfnResource;
 
     const integrations = {
       produce: integration('Produce', functions.produce),
@@ -60,11 +68,25 @@ export class Api extends Construct {
       groups: integration('Groups', functions.groups),
       subscriptions: integration('Subscriptions', functions.subscriptions),
     } satisfies Record<ApiFunction, HttpLambdaIntegration>;
+    const iam = new HttpIamAuthorizer();
+    const authorizer = authorizerOf(auth, jwt) ?? iam;
+    const isOpen = ({ key }: Route) => key in ROUTE_RIGHTS && ROUTE_RIGHTS[key as keyof typeof ROUTE_RIGHTS] === 'open';
+    const authorizerFor = (route: Route) => {
+      if (route.signed) return iam;
+      return auth !== 'iam' && isOpen(route) ? new HttpNoneAuthorizer() : authorizer;
+    };
     for (const route of [...ROUTES, ...catchAll(corsOrigins.length > 0)]) {
-      new HttpRoute(this, route.key, {
+      const made = new HttpRoute(this, route.key, {
         httpApi: api,
         routeKey: routeKey(route.key),
         integration: integrations[route.function],
+        authorizer: authorizerFor(route),
+      });
+      if (auth === 'iam') continue;
+      Validations.of(made).acknowledge({
+        id: 'AwsSolutions-APIG4',
+        reason:
+          'What the gateway lets through without asking, the function behind it asks for an API key, or it is open to all.',
       });
     }
 
@@ -83,6 +105,13 @@ export class Api extends Construct {
       },
     });
   }
+}
+
+/** What the gateway asks of callers; undefined: a signature. API keys are for the functions to check. */
+function authorizerOf(auth: Auth, jwt: JwtIssuer | undefined): IHttpRouteAuthorizer | undefined {
+  if (auth === 'apiKey') return new HttpNoneAuthorizer();
+  if (jwt === undefined) return undefined;
+  return new HttpJwtAuthorizer('Jwt', jwt.issuer, { jwtAudience: [...jwt.audience] });
 }
 
 /**

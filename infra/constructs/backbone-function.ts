@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib';
 import { type IRole, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Architecture, Function as LambdaFunction, RecursiveLoop, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
@@ -7,6 +7,7 @@ import { API_FUNCTION_TIMEOUT_MS, BACKGROUND_FUNCTION_TIMEOUT_MS } from '../../s
 import { ENV } from '../../shared/env.ts';
 import { VERSION } from '../../shared/wire/version.ts';
 import { codeOf, type FunctionSource } from './bundling.ts';
+import { metricsNamespace } from './names.ts';
 
 /** Levels that Powertools knows, most talkative first. */
 export const LOG_LEVELS = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'CRITICAL', 'SILENT'] as const;
@@ -79,8 +80,7 @@ export class BackboneFunction extends LambdaFunction {
       environment: {
         POWERTOOLS_SERVICE_NAME: source,
         POWERTOOLS_LOG_LEVEL: logLevel,
-        // Two stacks in one account and region keep their figures apart.
-        POWERTOOLS_METRICS_NAMESPACE: Stack.of(scope).stackName,
+        POWERTOOLS_METRICS_NAMESPACE: metricsNamespace(scope),
         [ENV.version]: VERSION,
       },
     });

@@ -17,6 +17,7 @@ export const FUNCTIONS = [
   'deliver',
   'check',
   'sweep',
+  'provision',
 ] as const;
 export type FunctionSource = (typeof FUNCTIONS)[number];
 

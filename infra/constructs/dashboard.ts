@@ -9,7 +9,7 @@ const WIDTH = 12;
 export class Dashboard extends Construct {
   constructor(scope: Construct, id: string, watched: Watched) {
     super(scope, id);
-    const metrics = new BackboneMetrics(this, watched);
+    const metrics = new BackboneMetrics(watched);
     const sum = (name: string, service: string) => metrics.own(name, Stats.SUM, service);
     const graph = (title: string, left: readonly IMetric[]) =>
       new GraphWidget({ title, left: [...left], width: WIDTH, leftYAxis: { min: 0 } });

@@ -1,35 +1,36 @@
-import { Duration, Stack } from 'aws-cdk-lib';
-import { Grant, type IGrantable, type IRole, Policy, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { Duration } from 'aws-cdk-lib';
+import { Grant, type IRole, Policy, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
 import {
   type CfnEventSourceMapping,
   type CfnFunction,
   EventSourceMapping,
   FilterCriteria,
   FilterRule,
-  type IFunction,
   type Function as LambdaFunction,
   RecursiveLoop,
   StartingPosition,
 } from 'aws-cdk-lib/aws-lambda';
-import { Queue } from 'aws-cdk-lib/aws-sqs';
+import { Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import {
-  DELIVER_CONCURRENCY_MAX,
-  DELIVER_FUNCTION_TIMEOUT_MS,
-  OBJECTS_PER_DELETE_MAX,
-  WAKE_TRIES_MAX,
-} from '../../shared/domain/limits.ts';
+import { DELIVER_FUNCTION_TIMEOUT_MS, OBJECTS_PER_DELETE_MAX, WAKE_TRIES_MAX } from '../../shared/domain/limits.ts';
 import { ENV } from '../../shared/env.ts';
 import { BackboneFunction, type FunctionDefaults } from './backbone-function.ts';
+import { allowKey } from './encryption.ts';
 import type { LogStorage } from './log-storage.ts';
+import { ownNames } from './names.ts';
 
 export interface DeliveryProps {
   readonly storage: LogStorage;
   /** Follows the log's stream. */
   readonly dispatch: LambdaFunction;
   readonly defaults: FunctionDefaults;
-  /** Deliveries at once of positions that are slow, failed, or met nobody; 0: no such share is kept free. */
-  readonly slowConcurrency: number;
+  /** Deliveries at once that the wake queue starts. */
+  readonly concurrencyMax: number;
+  /** Deliveries at once of positions that are slow, failed, or met nobody; absent: no such share is kept free. */
+  readonly slowConcurrency?: number | undefined;
+  /** By which messages are encrypted. Default: a key that AWS keeps. */
+  readonly encryptionKey?: IKey | undefined;
 }
 
 /** Nobody waits for a removal to be followed; fewer, fuller events cost less. */
@@ -52,18 +53,25 @@ export class Delivery extends Construct {
   readonly #check: LambdaFunction;
   /** What wakes deliveries. It is off until the first subscription: polls of a queue are paid for even where it is empty. */
   readonly #mappings: readonly EventSourceMapping[];
+  readonly #key: IKey | undefined;
 
-  constructor(scope: Construct, id: string, { storage, dispatch, defaults, slowConcurrency }: DeliveryProps) {
+  constructor(scope: Construct, id: string, props: DeliveryProps) {
     super(scope, id);
-    this.deadLetters = new Queue(this, 'DeadLetters', { enforceSSL: true, retentionPeriod: Duration.days(14) });
-    this.wakeQueue = new Queue(this, 'Wake', {
+    const { storage, dispatch, defaults, encryptionKey } = props;
+    this.#key = encryptionKey;
+    const common = {
       enforceSSL: true,
+      ...(encryptionKey && { encryption: QueueEncryption.KMS, encryptionMasterKey: encryptionKey }),
+    };
+    this.deadLetters = new Queue(this, 'DeadLetters', { ...common, retentionPeriod: Duration.days(14) });
+    this.wakeQueue = new Queue(this, 'Wake', {
+      ...common,
       visibilityTimeout: VISIBILITY,
       deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: WAKE_TRIES_MAX },
     });
 
     storage.grantDispatch(dispatch);
-    allow(dispatch, this.deadLetters, ['SendMessage']);
+    this.#allow(dispatch, this.deadLetters, ['SendMessage']);
     this.grantWake(dispatch);
 
     const push = { source: 'deliver' as const, timeoutMs: DELIVER_FUNCTION_TIMEOUT_MS, wakesItself: true, ...defaults };
@@ -74,7 +82,7 @@ export class Delivery extends Construct {
       ...push,
       description: 'Pushes records to subscribers that take long, beside those that do not',
       role: this.role,
-      reservedConcurrency: slowConcurrency === 0 ? undefined : slowConcurrency,
+      reservedConcurrency: props.slowConcurrency,
     });
     // What dies there, or waits too long, comes back by the queue: its position tells when to try again.
     const back = { bind: () => ({ destination: this.wakeQueue.queueArn }) };
@@ -86,7 +94,7 @@ export class Delivery extends Construct {
       ...defaults,
     });
     this.#check.addEnvironment(ENV.role, this.role.roleArn);
-    this.#check.addEnvironment(ENV.ownPrefix, namesWithin(scope));
+    this.#check.addEnvironment(ENV.ownNames, ownNames(scope));
     this.#pushing = [deliver, aside];
 
     storage.grantDeliver(deliver);
@@ -95,9 +103,16 @@ export class Delivery extends Construct {
       fn.addEnvironment(ENV.wakeQueueUrl, this.wakeQueue.queueUrl);
       fn.addEnvironment(ENV.deadLetterQueueUrl, this.deadLetters.queueUrl);
     }
-    allow(deliver, this.wakeQueue, ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes']); // Lambda's, on its behalf
-    allow(deliver, this.wakeQueue, ['SendMessage', 'ChangeMessageVisibility']);
-    allow(deliver, this.deadLetters, ['SendMessage']);
+    // The first three are Lambda's, on its behalf.
+    const received = [
+      'ReceiveMessage',
+      'DeleteMessage',
+      'GetQueueAttributes',
+      'SendMessage',
+      'ChangeMessageVisibility',
+    ];
+    this.#allow(deliver, this.wakeQueue, received);
+    this.#allow(deliver, this.deadLetters, ['SendMessage']);
     deliver.addEnvironment(ENV.asideArn, aside.functionArn);
     // Not in the role's own policy, on which its functions wait: one would wait for itself.
     new Policy(this, 'HandAside', {
@@ -133,7 +148,7 @@ export class Delivery extends Construct {
       // A wake-up may take as long as the function: one that comes with it would wait for it.
       batchSize: 1,
       reportBatchItemFailures: true,
-      maxConcurrency: DELIVER_CONCURRENCY_MAX,
+      maxConcurrency: props.concurrencyMax,
       enabled: false,
     });
     this.#mappings = [inserts, wakeUps];
@@ -141,13 +156,13 @@ export class Delivery extends Construct {
 
   /** For a function that tells of records which could not be handled. */
   grantDeadLetter(fn: LambdaFunction): void {
-    allow(fn, this.deadLetters, ['SendMessage']);
+    this.#allow(fn, this.deadLetters, ['SendMessage']);
     fn.addEnvironment(ENV.deadLetterQueueUrl, this.deadLetters.queueUrl);
   }
 
   /** For a function that wakes deliveries: some of what they push comes back to it, which Lambda would take for a mistake. */
   grantWake(fn: LambdaFunction): void {
-    allow(fn, this.wakeQueue, ['SendMessage']);
+    this.#allow(fn, this.wakeQueue, ['SendMessage']);
     fn.addEnvironment(ENV.wakeQueueUrl, this.wakeQueue.queueUrl);
     (fn.node.defaultChild as CfnFunction).recursiveLoop = RecursiveLoop.ALLOW;
   }
@@ -166,7 +181,7 @@ export class Delivery extends Construct {
 
   /** For the function that sees that what wakes deliveries is on while it is needed, and off otherwise. */
   grantKeep(fn: LambdaFunction): void {
-    allow(fn, this.wakeQueue, ['GetQueueAttributes']);
+    this.#allow(fn, this.wakeQueue, ['GetQueueAttributes']);
     this.#grantSwitch(fn);
   }
 
@@ -180,22 +195,17 @@ export class Delivery extends Construct {
     fn.addEnvironment(ENV.deliveryMappings, this.#mappings.map((mapping) => mapping.eventSourceMappingId).join(','));
   }
 
+  #allow(fn: LambdaFunction, queue: Queue, verbs: readonly string[]): void {
+    Grant.addToPrincipal({
+      grantee: fn,
+      actions: verbs.map((verb) => `sqs:${verb}`),
+      resourceArns: [queue.queueArn],
+    });
+    allowKey(fn, this.#key, ['sqs']);
+  }
+
   /** Names under which the backbone itself is reached: nothing is pushed there. */
   forbidHost(host: string): void {
     for (const fn of [...this.#pushing, this.#check]) fn.addEnvironment(ENV.ownHosts, host);
   }
-}
-
-/** How CloudFormation begins the names of what it makes in here: others in the same stack may be pushed to. */
-function namesWithin(scope: Construct): string {
-  const ids = scope.node.scopes.slice(Stack.of(scope).node.scopes.length).map(({ node }) => node.id);
-  return `${Stack.of(scope).stackName}-${ids.join('').replace(/[^A-Za-z0-9]/g, '')}`;
-}
-
-function allow(fn: IFunction | IGrantable, queue: Queue, verbs: readonly string[]): void {
-  Grant.addToPrincipal({
-    grantee: fn,
-    actions: verbs.map((verb) => `sqs:${verb}`),
-    resourceArns: [queue.queueArn],
-  });
 }

@@ -1,46 +1,24 @@
-import { Fn } from 'aws-cdk-lib';
-import type { IRole } from 'aws-cdk-lib/aws-iam';
-import type { RetentionDays } from 'aws-cdk-lib/aws-logs';
-import type { ITopic } from 'aws-cdk-lib/aws-sns';
+import { Annotations, Aspects, Fn, Lazy } from 'aws-cdk-lib';
+import type { IGrantable, IRole } from 'aws-cdk-lib/aws-iam';
+import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import { SLOW_CONCURRENCY_DEFAULT } from '../../shared/domain/limits.ts';
+import type { Rights } from '../../shared/domain/rights.ts';
+import { ENV } from '../../shared/env.ts';
 import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
-import { BackboneFunction, type FunctionDefaults, type LogLevel } from './backbone-function.ts';
+import { BackboneFunction, type FunctionDefaults } from './backbone-function.ts';
+import { checkProps, deliveriesMax, type EventBackboneProps } from './backbone-props.ts';
+import { BackboneSubscription, type SubscribeToProps } from './backbone-subscription.ts';
+import { BackboneTopic, type TopicProps } from './backbone-topic.ts';
 import { Dashboard } from './dashboard.ts';
 import { Delivery } from './delivery.ts';
+import { Grants } from './grants.ts';
 import { LogStorage } from './log-storage.ts';
 import { Maintenance } from './maintenance.ts';
+import { Provisioner } from './provisioner.ts';
 
-export interface EventBackboneProps {
-  /**
-   * Whether tables and bucket survive the stack, and the tables are protected from deletion meanwhile.
-   * Default true. With false, deleting the stack deletes every record.
-   */
-  readonly retainData?: boolean | undefined;
-  /** Who may call the API. `iam`, the default: principals that are allowed `execute-api:Invoke`, by signed requests. */
-  readonly auth?: 'iam' | undefined;
-  /** Origins whose pages may call the API, such as `https://example.com`. Default none: no CORS. */
-  readonly corsOrigins?: readonly string[] | undefined;
-  /**
-   * Deliveries at once of partitions whose target is slow, fails or is away; others are not held up by them. So much of the
-   * account's concurrency is kept free for them. Default 50; an account must have 100 left beside it. 0: nothing is kept free.
-   */
-  readonly slowConcurrency?: number | undefined;
-  /** What the functions log. Default `INFO`. */
-  readonly logLevel?: LogLevel | undefined;
-  /** How long the lines of functions and gateway are kept. Default `ONE_MONTH`. */
-  readonly logRetention?: RetentionDays | undefined;
-  /**
-   * Whether X-Ray records the functions' calls, all but the sweep's. Default false: AWS charges $5 per million traces. The
-   * `traceparent` of records is carried in any case.
-   */
-  readonly tracing?: boolean | undefined;
-  /** Who is told by the alarms of docs/operations.md. Default nobody: then there are no alarms, which cost $0.10 a month each. */
-  readonly alarmTopic?: ITopic | undefined;
-  /** Whether there is a dashboard. Default false: beyond an account's first three it costs $3 a month. */
-  readonly dashboard?: boolean | undefined;
-}
+/** Topics of the app, names, or patterns of names in which `*` stands for any characters. */
+export type Names = string | BackboneTopic | readonly (string | BackboneTopic)[];
 
 /**
  * An event backbone: storage, functions and the HTTP API in front of them. While nothing happens, nothing runs.
@@ -57,20 +35,35 @@ export class EventBackbone extends Construct {
   /** Absent without an `alarmTopic`. */
   readonly alarms?: Alarms;
 
+  readonly #grants: Grants;
+  readonly #auth: NonNullable<EventBackboneProps['auth']>;
+  readonly #makeProvisioner: () => Provisioner;
+  #provisioner: Provisioner | undefined;
+
   constructor(scope: Construct, id: string, props: EventBackboneProps = {}) {
     super(scope, id);
-    const { retainData, corsOrigins, logRetention, slowConcurrency = SLOW_CONCURRENCY_DEFAULT } = props;
+    checkProps(props);
+    const { retainData, corsOrigins, logRetention, encryptionKey, auth = 'iam', concurrency = {} } = props;
     const defaults: FunctionDefaults = { logLevel: props.logLevel, logRetention, tracing: props.tracing };
-    this.storage = new LogStorage(this, 'Storage', { retainData, corsOrigins });
+    this.storage = new LogStorage(this, 'Storage', { retainData, corsOrigins, encryptionKey });
 
     const produce = new BackboneFunction(this, 'Produce', {
       source: 'produce',
       description: 'Appends records',
+      reservedConcurrency: concurrency.produce,
       ...defaults,
     });
     this.storage.grantAppend(produce);
+    if (props.spillAboveBytes !== undefined) {
+      produce.addEnvironment(ENV.spillAboveBytes, String(props.spillAboveBytes));
+    }
 
-    const fetch = new BackboneFunction(this, 'Fetch', { source: 'fetch', description: 'Reads records', ...defaults });
+    const fetch = new BackboneFunction(this, 'Fetch', {
+      source: 'fetch',
+      description: 'Reads records',
+      reservedConcurrency: concurrency.fetch,
+      ...defaults,
+    });
     this.storage.grantRead(fetch);
 
     const topics = new BackboneFunction(this, 'Topics', {
@@ -83,6 +76,7 @@ export class EventBackbone extends Construct {
     const groups = new BackboneFunction(this, 'Groups', {
       source: 'groups',
       description: 'Serves the members of consumer groups, and whoever looks after them',
+      reservedConcurrency: concurrency.groups,
       ...defaults,
     });
     this.storage.grantConsume(groups);
@@ -93,7 +87,10 @@ export class EventBackbone extends Construct {
       inBackground: true,
       ...defaults,
     });
-    const delivery = new Delivery(this, 'Delivery', { storage: this.storage, dispatch, defaults, slowConcurrency });
+    const delivery = new Delivery(this, 'Delivery', {
+      ...{ storage: this.storage, dispatch, defaults, encryptionKey },
+      ...{ concurrencyMax: deliveriesMax(props), slowConcurrency: concurrency.slow },
+    });
     delivery.grantDeadLetter(groups);
     delivery.grantWake(groups);
     delivery.grantWake(produce);
@@ -119,7 +116,7 @@ export class EventBackbone extends Construct {
     delivery.grantKeep(sweep);
 
     const functions = { produce, fetch, topics, groups, subscriptions };
-    const api = new Api(this, 'Api', { functions, corsOrigins, logRetention });
+    const api = new Api(this, 'Api', { functions, auth, jwt: props.jwt, corsOrigins, logRetention });
     this.url = api.url;
     const { wakeQueue, deadLetters, deliver } = delivery;
     const { apiId } = api;
@@ -127,5 +124,106 @@ export class EventBackbone extends Construct {
     if (props.alarmTopic) this.alarms = new Alarms(this, 'Alarms', { watched, topic: props.alarmTopic });
     if (props.dashboard) new Dashboard(this, 'Dashboard', watched);
     delivery.forbidHost(Fn.select(1, Fn.split('://', this.url)));
+
+    this.#auth = auth;
+    this.#makeProvisioner = () => new Provisioner(this, 'Provisioner', { storage: this.storage, delivery, defaults });
+    const provisioner = () => this.#provision();
+    this.#grants = new Grants(this, 'Grants', { url: this.url, apiId, api: api.resource, provisioner });
+    this.#askForRights(Object.values(functions));
   }
+
+  /** Makes a topic while the app is deployed, or takes over the one of this name. */
+  addTopic(name: string, props: TopicProps = {}): BackboneTopic {
+    return new BackboneTopic(this, name, props, this.#provision());
+  }
+
+  /**
+   * Has the backbone push records to a function, which gets them as from Kafka's event source. The rights for that are
+   * given on both sides. The function may be in another stack, of the same account and region.
+   *
+   * @param name of the subscription, and of its consumer group
+   */
+  subscribe(name: string, fn: IFunction, props: SubscribeToProps): BackboneSubscription {
+    return new BackboneSubscription(this, name, fn, props, this.#provision());
+  }
+
+  /** Lets a function, a role or a user append to topics. A function finds `VERTEBRA_URL`, which the SDK looks for. */
+  grantProduce(grantee: IGrantable, topics: Names): void {
+    this.#grantTo(grantee, combined({ topics }, 'produce'));
+  }
+
+  /** Lets a function, a role or a user read topics, by itself or as a member of consumer groups. */
+  grantConsume(grantee: IGrantable, of: { readonly topics: Names; readonly groups?: Names }): void {
+    this.#grantTo(grantee, combined(of, 'consume'));
+  }
+
+  /** Lets a function, a role or a user look after subscriptions of these names, of topics to targets. */
+  grantSubscribe(
+    grantee: IGrantable,
+    of: { readonly topics: Names; readonly subscriptions: Names; readonly targets: Names },
+  ): void {
+    const { topics, subscriptions: groups, targets } = of;
+    this.#grantTo(grantee, combined({ topics, groups, targets }, 'subscribe'));
+  }
+
+  /** Lets a function, a role or a user make, change and remove topics and groups; default all, and API keys. */
+  grantAdmin(grantee: IGrantable, of?: { readonly topics?: Names; readonly groups?: Names }): void {
+    this.#grantTo(grantee, combined(of ?? { topics: '*', groups: '*', targets: '*' }, 'admin'));
+  }
+
+  /**
+   * Gives rights as they are stored, to whomever they name: `role:<account>:<name>`, `user:<account>:<name>`, an ARN, or
+   * `sub:<subject>` where `auth` is `jwt`. Whether it gets through to the API is not looked after here.
+   */
+  grant(principal: string, ...rights: readonly Rights[]): void {
+    this.#grants.toPrincipal(principal, rights);
+  }
+
+  #grantTo(grantee: IGrantable, rights: readonly Rights[]): void {
+    if (this.#auth !== 'iam') {
+      throw new Error(
+        `With auth '${this.#auth}' functions, roles and users are not known to the API: ` +
+          (this.#auth === 'jwt' ? "give rights to a subject, by grant('sub:…', …)." : 'give them an API key.'),
+      );
+    }
+    this.#grants.toGrantee(grantee, rights);
+  }
+
+  /** There is no provisioner unless there is something to provision. */
+  #provision(): Provisioner {
+    this.#provisioner ??= this.#makeProvisioner();
+    return this.#provisioner;
+  }
+
+  /** How the functions know their callers; and what is to be said at synthesis when they ask nobody for rights. */
+  #askForRights(functions: readonly BackboneFunction[]): void {
+    const asks = () => this.#auth !== 'iam' || this.#grants.areAny;
+    for (const fn of functions) {
+      fn.addEnvironment(ENV.auth, this.#auth);
+      fn.addEnvironment(ENV.grants, Lazy.string({ produce: () => (asks() ? 'stored' : undefined) }));
+    }
+    Aspects.of(this).add({
+      visit: (node) => {
+        if (node !== this || asks()) return;
+        Annotations.of(this).addWarningV2(
+          'vertebra:noGrants',
+          'Nobody was granted anything, so every IAM principal that may invoke the API may do everything with it.',
+        );
+      },
+    });
+  }
+}
+
+/** One entry for each combination: what is used together must stand in one. */
+function combined(
+  names: { readonly [part in 'topics' | 'groups' | 'targets']?: Names },
+  right: Rights['allow'][number],
+) {
+  let entries: Rights[] = [{ allow: [right] }];
+  for (const [part, named] of Object.entries(names)) {
+    if (named === undefined) continue;
+    const patterns = [named].flat().map((one) => (typeof one === 'string' ? one : one.topicName));
+    entries = entries.flatMap((entry) => patterns.map((pattern) => ({ ...entry, [part]: pattern })));
+  }
+  return entries;
 }

@@ -1,6 +1,14 @@
 import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
-import { AttributeType, BillingMode, StreamViewType, Table, type TableProps } from 'aws-cdk-lib/aws-dynamodb';
+import {
+  AttributeType,
+  BillingMode,
+  StreamViewType,
+  Table,
+  TableEncryption,
+  type TableProps,
+} from 'aws-cdk-lib/aws-dynamodb';
 import { Grant } from 'aws-cdk-lib/aws-iam';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import {
   BlockPublicAccess,
@@ -13,109 +21,17 @@ import {
 } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { ENV } from '../../shared/env.ts';
+import { allowKey } from './encryption.ts';
+import { OF_LETTERS, OF_UPLOADS, RIGHTS, type Rights } from './storage-rights.ts';
 
 export interface LogStorageProps {
   /** Whether the data survives the stack, and is protected from deletion meanwhile. Default true. */
   readonly retainData?: boolean | undefined;
   /** Origins whose pages may use presigned URLs. Default none. */
   readonly corsOrigins?: readonly string[] | undefined;
+  /** By which everything is encrypted. Default: keys that AWS keeps. */
+  readonly encryptionKey?: IKey | undefined;
 }
-
-interface Rights {
-  readonly log: readonly string[];
-  readonly state: readonly string[];
-  /** On the State table's items of uploads alone. */
-  readonly uploads?: readonly string[];
-  /** On the State table's items of dead letters, and of their redrives, alone. */
-  readonly letters?: readonly string[];
-  readonly objects?: readonly string[];
-  /** On the payloads of dead letters alone. */
-  readonly deadLetters?: readonly string[];
-  readonly bucket?: readonly string[];
-}
-
-/** What each kind of work does to each table. Everything that a function may do stands here. */
-const RIGHTS = {
-  append: {
-    // intent and fill; read who is in a slot
-    log: ['PutItem', 'GetItem'],
-    // reserve; read the topic; make, read and move the claim of an idempotency key; announce, read and take an upload
-    state: ['UpdateItem', 'GetItem', 'PutItem'],
-    // spill, and sign for uploads; compare what was uploaded with what was announced
-    objects: ['PutObject', 'GetObject'],
-    // without it, S3 answers "denied" for an upload that is not there
-    bucket: ['ListBucket'],
-  },
-  read: {
-    // read; look at one slot; void an abandoned one
-    log: ['Query', 'GetItem', 'PutItem'],
-    // read topic and head; move `settled`
-    state: ['GetItem', 'UpdateItem'],
-    // bring a spilled payload, and sign for uploaded ones; without the right to list, S3 answers "denied" for an object that is not there
-    objects: ['GetObject'],
-    bucket: ['ListBucket'],
-  },
-  administer: {
-    // walk to the high watermark; time to offset; void an abandoned slot
-    log: ['Query', 'GetItem', 'PutItem'],
-    // topics and their heads: list, read, make, change, close, remove
-    state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'DeleteItem'],
-  },
-  consume: {
-    // read; look at one slot; void an abandoned one
-    log: ['Query', 'GetItem', 'PutItem'],
-    // groups with all that they hold: list, read, make, change, remove, some of it together; move a head's `settled`
-    state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
-    // bring a spilled payload, and sign for uploaded ones; as for `read`
-    objects: ['GetObject'],
-    // keep what is too large for a dead letter's item, and let it go
-    deadLetters: ['PutObject', 'DeleteObject'],
-    bucket: ['ListBucket'],
-  },
-  subscribe: {
-    // walk to the high watermark; time to offset; void an abandoned slot
-    log: ['Query', 'GetItem', 'PutItem'],
-    // subscriptions with all that they hold: list, read, make, change, remove, some of it together; mark topics and
-    // positions; move a head's `settled`
-    state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'],
-  },
-  deliver: {
-    // read; look at one slot; void an abandoned one, or that of a payload to be removed; watch an upload on
-    log: ['Query', 'GetItem', 'PutItem'],
-    // read subscriptions and topics; make, take, move positions; halt a subscription; mark positions; keep dead letters
-    state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'ConditionCheckItem'],
-    uploads: ['DeleteItem'],
-    // those that were delivered after all
-    letters: ['DeleteItem'],
-    // bring a spilled payload, and sign for uploaded ones; a payload follows its slot
-    objects: ['GetObject', 'DeleteObject'],
-    deadLetters: ['PutObject', 'DeleteObject'],
-    bucket: ['ListBucket'],
-  },
-  dispatch: {
-    // look at the slot of an intent or an upload; void it; watch an upload on
-    log: ['GetItem', 'PutItem'],
-    // is the topic deleted?
-    state: ['GetItem'],
-    // forget one; heads and topics are not for it to delete
-    uploads: ['DeleteItem'],
-    // a payload follows its slot
-    objects: ['DeleteObject'],
-  },
-  sweep: {
-    // list and delete what deleted topics left
-    log: ['Query', 'BatchWriteItem'],
-    // find leftovers and their uploads; whether one has been made after all; close, mark and remove heads; what deleted
-    // groups left; the lease
-    state: ['Query', 'GetItem', 'UpdateItem', 'DeleteItem'],
-    deadLetters: ['DeleteObject'],
-  },
-} as const satisfies Record<string, Rights>;
-
-/** Partition keys of uploads in the State table, as `shared/store/keys.ts` makes them. */
-const OF_UPLOADS = { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['uploads#*'] } };
-/** Partition keys of dead letters and of their redrives, likewise. */
-const OF_LETTERS = { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['*#dead-letters', '*#redrives'] } };
 
 /**
  * Where the records and everything known about them are kept: the Log and State tables and the bucket for payloads
@@ -129,9 +45,15 @@ export class LogStorage extends Construct {
   readonly log: Table;
   readonly state: Table;
   readonly bucket: Bucket;
+  readonly #key: IKey | undefined;
 
-  constructor(scope: Construct, id: string, { retainData = true, corsOrigins = [] }: LogStorageProps = {}) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { retainData = true, corsOrigins = [], encryptionKey }: LogStorageProps = {},
+  ) {
     super(scope, id);
+    this.#key = encryptionKey;
     const removalPolicy = retainData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY;
     const common = {
       billingMode: BillingMode.PAY_PER_REQUEST,
@@ -139,6 +61,7 @@ export class LogStorage extends Construct {
       deletionProtection: retainData,
       removalPolicy,
       timeToLiveAttribute: 'expiresAt',
+      ...(encryptionKey && { encryption: TableEncryption.CUSTOMER_MANAGED, encryptionKey }),
     } satisfies Partial<TableProps>;
 
     this.log = new Table(this, 'Log', {
@@ -154,7 +77,10 @@ export class LogStorage extends Construct {
     });
     this.bucket = new Bucket(this, 'Bucket', {
       removalPolicy,
-      encryption: BucketEncryption.S3_MANAGED,
+      // With a bucket key S3 asks for a data key now and then, and not for each object: KMS is paid by request.
+      ...(encryptionKey
+        ? { encryption: BucketEncryption.KMS, encryptionKey, bucketKeyEnabled: true }
+        : { encryption: BucketEncryption.S3_MANAGED }),
       enforceSSL: true,
       minimumTLSVersion: 1.2,
       blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
@@ -213,6 +139,11 @@ export class LogStorage extends Construct {
     this.#grant(fn, RIGHTS.deliver);
   }
 
+  /** For the function that makes what the stacks of others name. */
+  grantProvision(fn: LambdaFunction): void {
+    this.#grant(fn, RIGHTS.provision);
+  }
+
   /** For the function that removes what nobody needs any more. */
   grantSweep(fn: LambdaFunction): void {
     this.#grant(fn, RIGHTS.sweep);
@@ -234,6 +165,7 @@ export class LogStorage extends Construct {
       'What lies there are payloads of dead letters, and nothing else.',
     );
     allow(fn, this.bucket.bucketArn, 's3', bucket);
+    allowKey(fn, this.#key, objects.length + deadLetters.length > 0 ? ['dynamodb', 's3'] : ['dynamodb']);
     fn.addEnvironment(ENV.logTable, this.log.tableName);
     fn.addEnvironment(ENV.stateTable, this.state.tableName);
   }

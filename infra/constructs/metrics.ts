@@ -1,10 +1,11 @@
-import { Duration, Stack } from 'aws-cdk-lib';
+import { Duration } from 'aws-cdk-lib';
 import { type DimensionsMap, MathExpression, Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Table } from 'aws-cdk-lib/aws-dynamodb';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
 import type { LogStorage } from './log-storage.ts';
+import { metricsNamespace } from './names.ts';
 
 /** What of a backbone can be watched. */
 export interface Watched {
@@ -28,9 +29,9 @@ export class BackboneMetrics {
   readonly #watched: Watched;
   readonly #namespace: string;
 
-  constructor(scope: Construct, watched: Watched) {
+  constructor(watched: Watched) {
     this.#watched = watched;
-    this.#namespace = Stack.of(scope).stackName;
+    this.#namespace = metricsNamespace(watched.storage.node.scope as Construct);
   }
 
   /** A figure that a function writes. @param service the function's name, or `backbone` */

@@ -49,6 +49,9 @@ export class HttpApi {
     },
     'AWS::ApiGatewayV2::Route': async ({ properties, logicalId }) => {
       const { RouteKey, Target, AuthorizationType = 'NONE' } = properties as Readonly<Record<string, string>>;
+      if (!['NONE', 'AWS_IAM'].includes(AuthorizationType)) {
+        throw new Error(`${RouteKey} is open to ${AuthorizationType}; AWS_IAM and NONE are all that is known here`);
+      }
       const fn = this.#integrations.get(Target!.split('/').at(-1)!)!;
       this.routes.push({ key: RouteKey!, function: logicalId, authorization: AuthorizationType });
       this.handlers[logicalId] = (event) => this.#call(fn, RouteKey!, event);
@@ -65,15 +68,7 @@ export class HttpApi {
 
   /** Whether a request is let in. */
   async admit(request: ReceivedRequest, route: GatewayRoute): Promise<Answer | Authorizer> {
-    const { authorization } = route as DeclaredRoute;
-    switch (authorization) {
-      case 'NONE':
-        return {};
-      case 'AWS_IAM':
-        return this.#iam.admit(request, API_ID);
-      default:
-        throw new Error(`a route asks for ${authorization}, which is not known here`);
-    }
+    return (route as DeclaredRoute).authorization === 'NONE' ? {} : this.#iam.admit(request, API_ID);
   }
 
   /** Calls a function, if it lets the gateway. @throws what it threw: the gateway answers 500 */

@@ -50,6 +50,8 @@ export interface AssemblyServer {
   readonly resources: ReadonlyMap<string, Made>;
   readonly aws: EmbeddedAws;
   readonly lambda: LambdaApi;
+  /** The clock of services and functions, epoch ms. */
+  now(): number;
   /** Sets the clock ahead: that of services and functions. What waits goes on waiting in real time. */
   advance(ms: number): void;
   /** What the clock calls from minute to minute, now, after what has expired was removed. */
@@ -132,6 +134,7 @@ export async function openAssemblyServer(options: AssemblyServerOptions): Promis
       ...{ url: gateway.url, keys: KEYS, access, aws, lambda, outputs: await deployment.outputs() },
       resources: await deployment.resources(),
       strangers: [...deployment.strangers].filter((type) => !INERT.has(type)),
+      now,
       advance: (ms) => {
         ahead[0]! += ms;
       },

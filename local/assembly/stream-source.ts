@@ -27,8 +27,10 @@ type Streamed = Omit<ChangeRecord, 'eventSourceARN'>;
  */
 export class StreamSource extends EventSource {
   readonly #stream: StreamSourceOptions;
-  /** Where the next read begins; absent before the first one. */
+  /** Where the next read begins; absent before the first one, and when it has expired. */
   #iterator: string | undefined;
+  /** Number of the last record that was handed on, or passed over. */
+  #after: string | undefined;
 
   constructor(options: StreamSourceOptions) {
     super(options);
@@ -37,7 +39,10 @@ export class StreamSource extends EventSource {
 
   override switch(on: boolean): void {
     // Who is switched on again after a while begins where the mapping says.
-    if (!on) this.#iterator = undefined;
+    if (!on) {
+      this.#iterator = undefined;
+      this.#after = undefined;
+    }
     super.switch(on);
   }
 
@@ -52,13 +57,16 @@ export class StreamSource extends EventSource {
           changed = resolve;
         });
         const records = await this.#next();
-        if (records.length > 0) await this.#handOn(records, ending);
-        else await waiting;
+        if (records.length > 0) {
+          await this.#handOn(records, ending);
+          this.#after = records.at(-1)!.dynamodb.SequenceNumber;
+        } else await waiting;
         await sleep(GATHER_MS, undefined, { ref: false, signal: ending }).catch(() => {});
       }
     } catch (error) {
-      if (error instanceof ServiceRefusal) this.#iterator = undefined;
-      throw error;
+      this.#iterator = undefined;
+      // The clock was set ahead: it goes on where it was.
+      if (!(error instanceof ServiceRefusal && error.code === 'ExpiredIteratorException')) throw error;
     } finally {
       stop();
     }
@@ -71,10 +79,12 @@ export class StreamSource extends EventSource {
     await call('DynamoDBStreams_20120810.ListStreams', { ExclusiveStartStreamArn: StreamArn });
     const { StreamDescription } = await call('DynamoDBStreams_20120810.DescribeStream', { StreamArn });
     const { Shards } = StreamDescription as { readonly Shards: readonly { readonly ShardId: string }[] };
-    const { ShardIterator } = await call('DynamoDBStreams_20120810.GetShardIterator', {
-      ...{ StreamArn, ShardId: Shards[0]!.ShardId },
-      ShardIteratorType: properties.StartingPosition ?? 'LATEST',
-    });
+    const from =
+      this.#after === undefined
+        ? { ShardIteratorType: properties.StartingPosition ?? 'LATEST' }
+        : { ShardIteratorType: 'AFTER_SEQUENCE_NUMBER', SequenceNumber: this.#after };
+    const shard = { StreamArn, ShardId: Shards[0]!.ShardId };
+    const { ShardIterator } = await call('DynamoDBStreams_20120810.GetShardIterator', { ...shard, ...from });
     return ShardIterator as string;
   }
 

@@ -10,7 +10,7 @@ export const API_KEY_SECRET_BYTES = 32;
 export const API_KEY_NAME_BYTES_MAX = 256;
 /** How long the list shows a key that has expired: whoever wonders why it is refused finds it. */
 export const API_KEY_EXPIRED_SHOWN_MS = 7 * 24 * 3_600_000;
-/** Entries of one grant, or one key: at their longest they take a quarter of an item. */
-export const RIGHTS_MAX = 32;
+/** Entries of one grant, or one key: at their longest they take two thirds of an item. */
+export const RIGHTS_MAX = 100;
 /** Source: OpenID Connect Core 1.0, section 2, `sub`: at most 255 ASCII characters. */
 export const SUBJECT_BYTES_MAX = 255;

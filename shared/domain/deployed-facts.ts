@@ -29,6 +29,10 @@ export interface QueueFacts {
   readonly deadLetters?: { readonly arn: string; readonly receivesMax: number };
   /** About. */
   readonly messages: number;
+  /** Whether its policy lets in everybody, without a condition. */
+  readonly isOpen: boolean;
+  /** Whether its policy turns away what comes without TLS. */
+  readonly requiresTls?: boolean;
 }
 
 export interface MappingFacts {

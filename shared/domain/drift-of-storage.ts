@@ -49,9 +49,19 @@ export function driftOfBucket(name: string, { isPrivate, expiringRules = [] }: B
   ];
 }
 
+/** Who may use a queue. Pure. */
+function driftOfPolicy(subject: string, { isOpen, requiresTls }: QueueFacts): Finding[] {
+  return [
+    ...(isOpen ? [{ code: 'queue_open', subject, detail: 'its policy lets in everybody' } as const] : []),
+    ...(requiresTls === false
+      ? [{ code: 'queue_changed', subject, detail: 'its policy does not turn away requests without TLS' } as const]
+      : []),
+  ];
+}
+
 /** @param deadLetters ARN of the queue that takes what is given up. Pure. */
 export function driftOfWakeQueue(facts: QueueFacts, deadLetters: string | undefined): Finding[] {
-  const found: Finding[] = [];
+  const found = driftOfPolicy('wake queue', facts);
   const add = (detail: string) => found.push({ code: 'queue_changed', subject: 'wake queue', detail });
   if (facts.visibilityTimeoutMs < WAKE_VISIBILITY_MS) {
     add(
@@ -72,8 +82,12 @@ export function driftOfWakeQueue(facts: QueueFacts, deadLetters: string | undefi
 }
 
 /** Pure. */
-export function driftOfDeadLetterQueue({ messages }: QueueFacts): Finding[] {
-  if (messages === 0) return [];
-  const detail = `it holds about ${messages} messages`;
-  return [{ code: 'dead_messages', subject: 'dead letter queue', detail, data: { messages } }];
+export function driftOfDeadLetterQueue(facts: QueueFacts): Finding[] {
+  const subject = 'dead letter queue';
+  const found = driftOfPolicy(subject, facts);
+  const { messages } = facts;
+  if (messages > 0) {
+    found.push({ code: 'dead_messages', subject, detail: `it holds about ${messages} messages`, data: { messages } });
+  }
+  return found;
 }

@@ -7,14 +7,14 @@ interface Kind {
   readonly advice: string;
 }
 
-const DEPLOY_AGAIN = 'Deploy the stack again: CloudFormation does not see what was changed by hand until then.';
+const SET_BACK = 'Set it back by hand: a deployment repairs only what differs in its template.';
 
 /** Everything that the doctor can find. Codes are public: they are added, never renamed. */
 export const FINDING_KINDS = {
   // ---- how it is deployed
   resource_missing: {
     severity: 'error',
-    advice: 'Somebody deleted it by hand: restore what held data, then deploy the stack again.',
+    advice: 'Somebody deleted it: restore what held data; take the rest out of the stack and put it in again.',
   },
   table_unusable: { severity: 'error', advice: 'Name the tables of a backbone, and wait until they are active.' },
   table_replicated: {
@@ -23,7 +23,8 @@ export const FINDING_KINDS = {
   },
   stream_changed: {
     severity: 'error',
-    advice: 'Switch the stream on with KEYS_ONLY, and give the event source mappings its new ARN.',
+    advice:
+      'Switch the stream on with KEYS_ONLY, then make event source mappings for its new ARN as the old ones were.',
   },
   expiry_off: {
     severity: 'error',
@@ -42,7 +43,12 @@ export const FINDING_KINDS = {
     severity: 'error',
     advice: 'Remove the lifecycle rule: a payload goes when its slot goes, and records whose payload is gone are lost.',
   },
-  queue_changed: { severity: 'warning', advice: DEPLOY_AGAIN },
+  queue_changed: { severity: 'warning', advice: SET_BACK },
+  queue_open: {
+    severity: 'error',
+    advice:
+      'Take the statement out of its policy: wake-ups and dead letters are for the functions of the backbone alone.',
+  },
   dead_messages: {
     severity: 'warning',
     advice: 'Read the messages of the dead letter queue: each tells of a record or of work that was given up.',
@@ -53,10 +59,11 @@ export const FINDING_KINDS = {
   },
   mapping_detached: {
     severity: 'error',
-    advice: 'The stream was made anew: deploy the stack so that the mapping follows the one that the table has now.',
+    advice:
+      'The stream was made anew: make a mapping like this one for the stream that the table has now, and delete this one.',
   },
   mapping_failing: { severity: 'warning', advice: 'Read the log of the function that the mapping calls.' },
-  mapping_changed: { severity: 'error', advice: DEPLOY_AGAIN },
+  mapping_changed: { severity: 'error', advice: SET_BACK },
   mapping_needless: {
     severity: 'note',
     advice: 'Nobody is subscribed: the mapping may be off. The next change of a subscription sees to that.',
@@ -65,7 +72,7 @@ export const FINDING_KINDS = {
     severity: 'error',
     advice: 'Look why the last deployment of the function failed, and deploy again.',
   },
-  function_environment_wrong: { severity: 'error', advice: DEPLOY_AGAIN },
+  function_environment_wrong: { severity: 'error', advice: SET_BACK },
   function_throttled: { severity: 'error', advice: 'Give the function concurrency: with 0 it never runs.' },
   function_loop_stopped: {
     severity: 'error',
@@ -73,7 +80,10 @@ export const FINDING_KINDS = {
   },
   function_versions_differ: { severity: 'warning', advice: 'A deployment was broken off: deploy again, or roll back.' },
   schedule_off: { severity: 'error', advice: 'Enable the rule: the sweep runs by it.' },
-  alarm_missing: { severity: 'error', advice: 'Deploy the stack again: nobody is told of what the alarm watched.' },
+  alarm_missing: {
+    severity: 'error',
+    advice: 'Nobody is told of what it watched: deploy once without alarms, and again with them.',
+  },
   alarm_muted: { severity: 'warning', advice: 'Enable the actions of the alarm: it tells nobody.' },
   alarm_raised: { severity: 'warning', advice: 'Look the alarm up in docs/operations.md.' },
   // ---- what is stored
@@ -95,7 +105,8 @@ export const FINDING_KINDS = {
   append_abandoned: { severity: 'note', advice: 'The next reader settles it.' },
   position_beyond_log: {
     severity: 'warning',
-    advice: 'The group had read what is no longer there; reset it if what is appended from now on must not be missed.',
+    advice:
+      'The group had read what is not there. Unless the log is told as behind its head, reset it: it would miss what is appended next.',
   },
   claim_beyond_log: {
     severity: 'warning',

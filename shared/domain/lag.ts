@@ -9,6 +9,9 @@ export const LAGS_REPORTED_MAX = 10;
 /** Positions of which one run of the sweep finds out how long they have waited; each is a Query for one slot. */
 export const LAG_LOOKS_MAX = 50;
 
+/** Positions in back-off that one run of the sweep looks at before their time, for their lag alone. */
+export const LAG_LOOKS_AHEAD_MAX = 1_000;
+
 /** A subscription's position in a partition that holds more. */
 export interface Behind extends PartitionId {
   readonly subscription: string;

@@ -217,8 +217,6 @@ export const DOORBELL_WAIT_MS = 50;
 export const DELIVER_FUNCTION_TIMEOUT_MS = 900_000;
 /** Deliveries at once that the wake queue starts: they leave most of an account's 1,000 to producers and readers. */
 export const DELIVER_CONCURRENCY_MAX = 200;
-/** Those at once that may take long, in a function of their own: kept free for it, and it takes no more. */
-export const SLOW_CONCURRENCY_DEFAULT = 50;
 /** How late a pending position's own wake-up may be before the sweep sends another. */
 export const PENDING_GRACE_MS = 5_000;
 /** Positions that one run of the sweep looks at, at most, for lost wake-ups. */
@@ -268,6 +266,13 @@ export const WAKE_TRIES_MAX = 12;
 /** Pause before work from the wake queue is tried again: at first, and the longest (they double). */
 export const WAKE_PAUSE_S = 30;
 export const WAKE_PAUSE_S_MAX = 3 * 3_600;
+
+// ---- Provisioning
+/** What one request of a stack is given: event sources take up to a minute to be switched, and new rights to be known. */
+export const PROVISION_FUNCTION_TIMEOUT_MS = 180_000;
+/** Time before the end of that function in which it tries nothing again, but answers. */
+export const PROVISION_MARGIN_MS = 45_000;
+export const PROVISION_PAUSE_MS = 5_000;
 
 // ---- Functions
 /** How long a function may answer from its copy of a topic's configuration. */

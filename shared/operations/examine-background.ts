@@ -21,23 +21,32 @@ export async function examineBackground(ports: BackgroundPorts, findings: Findin
     const detail = `its last run ended unfinished ${minutes(now - until)} ago, and none has begun since`;
     findings.add({ code: 'sweep_stalled', subject: 'sweep', detail, data: { until } });
   });
+  let running = 0;
+  let oldestAt = now;
   const tell = (subject: string, at: number) => {
     findings.looked('purges');
-    const code = now - at > PURGE_OVERDUE_MS ? 'purge_overdue' : 'purge_running';
-    findings.add({ code, subject, detail: `since ${minutes(now - at)}`, data: { at } });
+    if (now - at <= PURGE_OVERDUE_MS) {
+      running += 1;
+      oldestAt = Math.min(oldestAt, at);
+      return;
+    }
+    const detail = `deleted ${minutes(now - at)} ago, and still being removed`;
+    findings.add({ code: 'purge_overdue', subject, detail, data: { at } });
   };
   await findings.attempt('deleted topics', async () => {
     for (let after: string | undefined; ; ) {
       const { items, next } = await ports.leftovers.list(after);
-      for (const { name, id, at, state } of items) tell(`topic ${name} (${id}), ${state}`, at);
+      for (const { name, id, at } of items) tell(`topic ${name} (${id})`, at);
       if (next === undefined) return;
       after = next;
     }
   });
   await findings.attempt('deleted groups', async () => {
-    for (const { name, id, at } of await ports.groups.listDeleted(LIST_LIMIT_MAX))
-      tell(`group ${name} (${id}), deleted`, at);
+    for (const { name, id, at } of await ports.groups.listDeleted(LIST_LIMIT_MAX)) tell(`group ${name} (${id})`, at);
   });
+  if (running === 0) return;
+  const detail = `${running} topics and groups are being removed, the first since ${minutes(now - oldestAt)}`;
+  findings.add({ code: 'purge_running', subject: 'purges', detail, data: { count: running } });
 }
 
 function minutes(ms: number): string {

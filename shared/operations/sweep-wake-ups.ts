@@ -1,7 +1,7 @@
 import type { Clock } from '../domain/clock.ts';
 import type { Redrive } from '../domain/dead-letter.ts';
 import type { GroupId } from '../domain/group.ts';
-import type { LagHead } from '../domain/lag.ts';
+import { LAG_LOOKS_AHEAD_MAX, type LagHead } from '../domain/lag.ts';
 import { LIST_LIMIT_MAX, PENDING_GRACE_MS, REDRIVE_GRACE_MS, SWEEP_POSITIONS_MAX } from '../domain/limits.ts';
 import { settleAll } from '../domain/parallel.ts';
 import type { Position, PositionId } from '../domain/position.ts';
@@ -79,6 +79,7 @@ class WakeSweep {
   /** What is marked already. */
   readonly #pending = new Set<string>();
   #looks = 0;
+  #looksForLag = 0;
 
   constructor(ports: WakeSweepPorts, stopAt: number) {
     this.#ports = ports;
@@ -92,8 +93,9 @@ class WakeSweep {
       async (mark) => {
         if (mark.isRedrive) return this.#redrive(mark);
         this.#pending.add(nameOf(mark, mark.to));
-        // Until it is due it is looked at for its lag alone.
+        // Until it is due it is looked at for its lag alone, which must not take the place of those that are to be woken.
         const isDue = mark.dueAt + PENDING_GRACE_MS <= clock.now();
+        if (!isDue && ++this.#looksForLag > LAG_LOOKS_AHEAD_MAX) return;
         const head = await this.#ports.heads.read(mark, isDue);
         const next = head?.next ?? 0;
         const standing = await this.#standingOf(mark, mark.to, next, head);

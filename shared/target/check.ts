@@ -41,7 +41,7 @@ export interface Home {
   /** ARN of the role by which records are pushed: whom a target lets in. */
   readonly role: string;
   /** How the names of the backbone's own functions and queues begin. */
-  readonly ownPrefix: string;
+  readonly ownNames: readonly string[];
 }
 
 export interface AwsClients {
@@ -110,7 +110,7 @@ function ownName(found: readonly string[] | null, kind: string, home: Home): str
   if (region !== home.region) throw new TargetNotAllowed(`it is in region ${region}, the backbone in ${home.region}`);
   if (accountId !== home.accountId)
     throw new TargetNotAllowed(`it is in account ${accountId}, which is not the backbone's`);
-  if (name.startsWith(home.ownPrefix)) throw new TargetNotAllowed(`${name} is the backbone's own`);
+  if (home.ownNames.some((own) => name.startsWith(own))) throw new TargetNotAllowed(`${name} is the backbone's own`);
   return name;
 }
 

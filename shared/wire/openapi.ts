@@ -199,6 +199,11 @@ const DESCRIPTION = `Bodies may be sent with \`Content-Encoding: gzip\`, answers
 What the gateway refuses itself (401, 403, a request beyond its own limits) is \`{"message"}\` instead. Who calls is known by \
 a signature (AWS SigV4), an API key or a token (both as \`Authorization: Bearer …\`), as the deployment says; not at all on a laptop.`;
 
+const SECURITY_SCHEMES = {
+  bearer: { type: 'http', scheme: 'bearer', description: 'An API key, or a token of the issuer' },
+  iam: { type: 'apiKey', in: 'header', name: 'Authorization', description: 'AWS Signature Version 4 for execute-api' },
+};
+
 /** The OpenAPI 3.1 page of this API, as served. */
 export function openApiDocument(): Json {
   const paths: { [path: string]: { [method: string]: Json } } = {};
@@ -221,7 +226,10 @@ export function openApiDocument(): Json {
       schemas: { ...SCHEMAS, ...GROUP_SCHEMAS, ...SUBSCRIPTION_SCHEMAS, ...API_KEY_SCHEMAS },
       parameters: { ...PARAMETERS, ...GROUP_PARAMETERS, ...SUBSCRIPTION_PARAMETERS, ...API_KEY_PARAMETERS },
       responses,
+      securitySchemes: SECURITY_SCHEMES,
     },
+    // One of them, as the deployment says; none on a laptop.
+    security: [{}, ...Object.keys(SECURITY_SCHEMES).map((name) => ({ [name]: [] }))],
   };
 }
 

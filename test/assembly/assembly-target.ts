@@ -15,7 +15,9 @@ export const OFFERED: readonly Need[] = [
 export function assemblyTarget(server: AssemblyServer) {
   /** Its physical name, by how its logical id begins. */
   const named = (id: string) => {
-    const [, made] = [...server.resources].find(([key]) => new RegExp(`^Vertebra/Backbone${id}[0-9A-F]{8}$`).test(key))!;
+    const [, made] = [...server.resources].find(([key]) =>
+      new RegExp(`^Vertebra/Backbone${id}[0-9A-F]{8}$`).test(key),
+    )!;
     return made.ref;
   };
   const places = {
@@ -27,7 +29,7 @@ export function assemblyTarget(server: AssemblyServer) {
   const sqs = new SQSClient({ ...server.aws.clientConfig(), useQueueUrlAsEndpoint: false });
   const target: Target = {
     url: server.url,
-    sign: openAuth({ iam: { region: 'us-east-1', credentials: server.keys } }, new URL(server.url)),
+    sign: openAuth({ iam: { region: 'us-east-1', credentials: server.keys } }, new URL(server.url), server.now),
     patienceMs: 60_000,
     consumer: async () => String(server.outputs.get(SHOP.stack)![`Export${SHOP.consumerArn}`]),
     sweep: () => server.tidyUp(),

@@ -6,7 +6,10 @@ export function inWords({ resources, access }: AssemblyServer) {
   const names = new Map<string, string>();
   for (const [key, { ref, attributes = {} }] of resources) {
     // `Vertebra/BackboneStorageLog8821B302` → `StorageLog`
-    const name = key.replace(/^[^/]+\//, '').replace(/[0-9A-F]{8}$/, '').replace(/^Backbone/, '');
+    const name = key
+      .replace(/^[^/]+\//, '')
+      .replace(/[0-9A-F]{8}$/, '')
+      .replace(/^Backbone/, '');
     for (const value of [ref, ...Object.values(attributes)]) names.set(String(value), name);
   }
   const known = [...names].sort(([one], [other]) => other.length - one.length);

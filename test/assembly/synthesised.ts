@@ -4,7 +4,8 @@ import { App, Stack } from 'aws-cdk-lib';
 import { ArnPrincipal, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { BackboneStack } from '../../infra/backbone-stack.ts';
-import type { EventBackbone, EventBackboneProps } from '../../infra/constructs/event-backbone.ts';
+import type { EventBackboneProps } from '../../infra/constructs/backbone-props.ts';
+import type { EventBackbone } from '../../infra/constructs/event-backbone.ts';
 import { bundleConsumer } from '../scenarios/bundle-consumer.ts';
 
 /** Name of the consumer's stack, and of the output that tells its ARN. */

@@ -36,13 +36,18 @@ describe('vertebra doctor', () => {
     expect(JSON.parse(out)).toMatchObject({ isHealthy: true, findings: [], unlooked: [], looked: { topics: 1 } });
   });
 
-  it('ends with 2 where it cannot look: no folder, one that is in use, no region', async () => {
+  it('ends with 2 where it cannot look: no folder, or one that is in use', async () => {
     const data = join(temporaryFolder(), 'data');
     mkdirSync(data);
     expect(await doctor('--data', data)).toMatchObject({ code: 2, err: expect.stringContaining('is no data folder') });
     const folder = openDataFolder(data);
     expect(await doctor('--data', data)).toMatchObject({ code: 2, err: expect.stringContaining('is in use') });
     folder.release();
+    // Opened, and nothing more: there are no tables in it yet.
+    const { code, out } = await doctor('--data', data, '--json');
+    expect(code).toBe(1);
+    const missing = JSON.parse(out).findings.map(({ code, subject }: Finding) => `${code}: ${subject}`);
+    expect(missing).toEqual(['table log', 'table state', 'bucket payloads'].map((part) => `resource_missing: ${part}`));
   });
 
   it.each([

@@ -67,7 +67,7 @@ describe('vertebra', () => {
     [409, 'partitions_cannot_shrink', 5],
     [413, 'request_too_large', 1],
   ])('ends after an answer of %d (%s) with %d, and says why', async (status, code, exitCode) => {
-    const { url } = await endpoint(status, { status, code, detail: 'So \u001b[2J it is' });
+    const { url } = await endpoint(status, { status, code, detail: 'So \u001b[2J it is', principal: 'key:1' });
     expect(await command(url, ['topics', 'list'])).toEqual({
       code: exitCode,
       out: '',
@@ -109,6 +109,16 @@ describe('vertebra', () => {
     await command(url, ['topics', 'list']);
     expect(headers().authorization).toBeUndefined();
     expect(headers()['user-agent']).toBe(`vertebra/${VERSION} cli`);
+  });
+
+  it('says what may help when the gateway lets nobody through, not where the API says it itself', async () => {
+    const gateway = await endpoint(403, { message: 'Forbidden' });
+    const shut = await command(gateway.url, ['keys', 'list'], { env: { VERTEBRA_API_KEY: 'some-key' } });
+    expect(shut).toMatchObject({ code: 4, err: expect.stringMatching(/^vertebra: Forbidden .*\n.*--profile/) });
+    const problem = { code: 'forbidden', detail: 'key:1 has no right', principal: 'key:1', right: 'produce' };
+    const api = await endpoint(403, problem);
+    const refused = await command(api.url, ['topics', 'list']);
+    expect(refused).toEqual({ code: 4, out: '', err: 'vertebra: key:1 has no right (403 forbidden)\n' });
   });
 
   it("signs with an AWS profile's credentials", async () => {

@@ -194,12 +194,12 @@ describe('no answer', () => {
 });
 
 describe('an endpoint', () => {
-  it('is taken from the environment when none is given', async () => {
-    process.env.VERTEBRA_ENDPOINT = server.url;
+  it.each(['VERTEBRA_ENDPOINT', 'VERTEBRA_URL'])('is taken from %s when none is given', async (variable) => {
+    process.env[variable] = server.url;
     try {
       expect((await new Vertebra().connection.transport.call(get)).status).toBe(200);
     } finally {
-      delete process.env.VERTEBRA_ENDPOINT;
+      delete process.env[variable];
     }
     expect(() => new Vertebra()).toThrow(/No endpoint.*VERTEBRA_ENDPOINT/);
   });

@@ -35,10 +35,11 @@ export function offeredBy({ assembly }: Deployment): readonly Need[] {
 }
 
 /** Waits are bounded by the minute of the sweep, and what comes after it. */
-const PATIENCE_MS = 150_000;
+const PATIENCE_MS = 120_000;
 /** By logical ids: those of stored data, queues and functions do not change. */
 const RESOURCES = {
   log: /^BackboneStorageLog[0-9A-F]{8}$/,
+  state: /^BackboneStorageState[0-9A-F]{8}$/,
   bucket: /^BackboneStorageBucket[0-9A-F]{8}$/,
   wakeQueue: /^BackboneDeliveryWake[0-9A-F]{8}$/,
   deadLetterQueue: /^BackboneDeliveryDeadLetters[0-9A-F]{8}$/,
@@ -56,7 +57,8 @@ export async function openDeployed({ stack, url, consumerArn }: Deployment): Pro
     dynamodb: new DynamoDBClient({}),
     lambda: new LambdaClient({}),
     s3: new S3Client({ forcePathStyle: process.env.AWS_ENDPOINT_URL !== undefined }),
-    sqs: new SQSClient({}),
+    // An emulator names another host in the URLs of its queues.
+    sqs: new SQSClient({ useQueueUrlAsEndpoint: false }),
   };
   const { dynamodb, lambda, s3, sqs } = clients;
   const { log, bucket, wakeQueue, deadLetterQueue } = await resourcesOf(stack);
@@ -97,7 +99,8 @@ export async function openDeployed({ stack, url, consumerArn }: Deployment): Pro
   };
 }
 
-async function resourcesOf(stack: string): Promise<Record<keyof typeof RESOURCES, string>> {
+/** Names, or URLs, of what a backbone's stack holds. */
+export async function resourcesOf(stack: string): Promise<Record<keyof typeof RESOURCES, string>> {
   const client = new CloudFormationClient({});
   const found = new Map<string, string>();
   for await (const page of paginateListStackResources({ client }, { StackName: stack })) {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { end, run, start } from './run.ts';
 /** The emulator with all that it needs, each at one version: what `docs/emulators.md` tells was seen with these. */
 const REQUIREMENTS = fileURLToPath(new URL('requirements.txt', import.meta.url));
 const CACHE = fileURLToPath(new URL('../../.cache/ministack', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('serve-ministack.py', import.meta.url));
 const INSTALL_TIMEOUT_MS = 180_000;
 const READY_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;
@@ -18,6 +19,8 @@ const STARTS_MAX = 3;
 export interface Emulator {
   /** What the environment of its callers says. */
   readonly environment: Readonly<Record<string, string>>;
+  /** File with what it and the functions wrote. */
+  readonly log: string;
   stop(): Promise<void>;
 }
 
@@ -43,17 +46,17 @@ async function startOn(port: number, python: string, folder: string): Promise<Em
   mkdirSync(home, { recursive: true });
   // Its workers are CommonJS, in a folder below this one: a package.json further up may say otherwise.
   writeFileSync(join(home, 'package.json'), '{}');
-  const child = start(python, ['-m', 'ministack'], { environment: settings(port, home), folder: home });
-  let log = '';
-  for (const stream of [child.stdout!, child.stderr!])
-    stream.on('data', (piece) => (log = (log + piece).slice(-4_000)));
+  const child = start(python, [PROGRAM], { environment: settings(port, home), folder: home });
+  const log = join(home, 'ministack.log');
+  const written = createWriteStream(log);
+  for (const stream of [child.stdout!, child.stderr!]) stream.pipe(written, { end: false });
   const certificate = join(home, 'ministack-tls', 'server.crt');
   const endpoint = `https://127.0.0.1:${port}`;
   const giveUpAt = Date.now() + READY_TIMEOUT_MS;
   while (!(existsSync(certificate) && (await answers(endpoint, readFileSync(certificate))))) {
     if (child.exitCode !== null || child.signalCode !== null || Date.now() > giveUpAt) {
       await end(child);
-      throw new Error(`MiniStack did not start (it needs Python and openssl):\n${log}`);
+      throw new Error(`MiniStack did not start (it needs Python and openssl):\n${readFileSync(log, 'utf8')}`);
     }
     await sleep(POLL_MS);
   }
@@ -63,7 +66,7 @@ async function startOn(port: number, python: string, folder: string): Promise<Em
     // Node reads the one; the CDK's command, which makes its own connections, the other.
     ...{ NODE_EXTRA_CA_CERTS: certificate, AWS_CA_BUNDLE: certificate },
   };
-  return { environment, stop: () => end(child) };
+  return { environment, log, stop: () => end(child) };
 }
 
 /** Nothing of this process's environment but what finds programs: functions would see it. */
@@ -71,7 +74,7 @@ function settings(port: number, home: string): Record<string, string | undefined
   return {
     ...{ PATH: process.env.PATH, HOME: home, TMPDIR: home, LANG: 'C.UTF-8' },
     ...{ GATEWAY_PORT: String(port), BIND_HOST: '127.0.0.1', AUTH: 'true', USE_SSL: '1' },
-    ...{ IOT_MTLS_ENABLED: '0', SFTP_ENABLED: '0', LOG_LEVEL: 'WARNING' },
+    ...{ IOT_MTLS_ENABLED: '0', SFTP_ENABLED: '0', LOG_LEVEL: 'INFO' },
     ...{ AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test', AWS_DEFAULT_REGION: 'us-east-1' },
     AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
   };

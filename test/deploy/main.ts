@@ -1,14 +1,14 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import { Cdk, type Outputs } from './cdk.ts';
 import { DEPLOYMENT_VARIABLE, type Deployment } from './deployed.ts';
-import { type Emulator, startEmulator } from './emulator.ts';
-import { killAll } from './run.ts';
+import { startEmulator } from './emulator.ts';
+import { reachable } from './reachable.ts';
+import { killAll, start } from './run.ts';
 
 const HELP = `npm run test:deploy                     deploys into an emulator, tries it, removes it
 npm run test:deploy -- --stack NAME     tries a stack that is deployed, by the AWS credentials and region of the environment
@@ -20,6 +20,8 @@ type Environment = Record<string, string | undefined>;
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CONSUMER_APP = `node --import tsx ${fileURLToPath(new URL('consumer-app.ts', import.meta.url))}`;
 const VITEST = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
+/** Of the last run that failed. */
+const LOG_KEPT = join(ROOT, '.cache', 'ministack', 'failed.log');
 const PROBE_MS = 2_000;
 
 const begunAt = Date.now();
@@ -41,20 +43,30 @@ async function main(folder: string): Promise<number> {
   const given = process.env.AWS_ENDPOINT_URL;
   if (given !== undefined && (await answers(given))) {
     tell(`using what answers at ${given}`);
-    return deployAndTry(withDefaults(process.env), folder, positionals);
+    return deployAndTry(withDefaults(process.env), folder, positionals, 'clean up');
   }
-  let emulator: Emulator | undefined;
+  tell('starting MiniStack');
+  const emulator = await startEmulator(folder, tell);
+  let code = 1;
   try {
-    tell('starting MiniStack');
-    emulator = await startEmulator(folder, tell);
-    return await deployAndTry({ ...withoutCredentials(process.env), ...emulator.environment }, folder, positionals);
+    code = await deployAndTry({ ...withoutCredentials(process.env), ...emulator.environment }, folder, positionals);
+    return code;
   } finally {
-    await emulator?.stop();
+    await emulator.stop();
+    if (code !== 0) {
+      copyFileSync(emulator.log, LOG_KEPT);
+      tell(`what the emulator and the functions wrote is in ${relative(process.cwd(), LOG_KEPT)}`);
+    }
   }
 }
 
 /** Everything from nothing, in an account in which nothing matters. */
-async function deployAndTry(environment: Environment, folder: string, files: readonly string[]): Promise<number> {
+async function deployAndTry(
+  environment: Environment,
+  folder: string,
+  files: readonly string[],
+  after?: 'clean up',
+): Promise<number> {
   const cdk = new Cdk(folder, environment);
   const stack = `VertebraTest${Date.now().toString(36)}`;
   tell('synthesising the stack');
@@ -63,9 +75,16 @@ async function deployAndTry(environment: Environment, folder: string, files: rea
   await cdk.bootstrap(environment.AWS_REGION!);
   tell(`deploying the stack ${stack}`);
   const { outputs } = await cdk.deploy(assembly, stack);
-  return withConsumer({ cdk, environment, folder, stack, outputs }, async (deployed) =>
-    runTests({ ...deployed, assembly }, environment, files),
-  );
+  try {
+    return await withConsumer({ cdk, environment, folder, stack, outputs }, (deployed) =>
+      runTests({ ...deployed, assembly }, environment, files),
+    );
+  } finally {
+    if (after !== undefined) {
+      tell(`destroying the stack ${stack}`);
+      await cdk.destroy(assembly, stack);
+    }
+  }
 }
 
 /** What is there already, and in use. */
@@ -78,7 +97,7 @@ async function tryDeployed(stack: string, folder: string, files: readonly string
     (Stacks[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey!, OutputValue!]),
   );
   const cdk = new Cdk(folder, environment);
-  return withConsumer({ cdk, environment, folder, stack, outputs }, async (deployed) =>
+  return withConsumer({ cdk, environment, folder, stack, outputs }, (deployed) =>
     runTests(deployed, environment, ['scenarios', ...files]),
   );
 }
@@ -117,23 +136,15 @@ async function withConsumer(
 function runTests(deployment: Deployment, environment: Environment, files: readonly string[]): Promise<number> {
   tell('running the tests');
   const config = fileURLToPath(new URL('vitest.config.ts', import.meta.url));
-  // In this process group: a Ctrl-C in the terminal is meant for it, too.
-  const child = spawn(process.execPath, [VITEST, 'run', '--config', config, ...files], {
-    cwd: ROOT,
-    env: { ...environment, [DEPLOYMENT_VARIABLE]: JSON.stringify(deployment) },
-    stdio: 'inherit',
+  const child = start(process.execPath, [VITEST, 'run', '--config', config, ...files], {
+    environment: { ...environment, [DEPLOYMENT_VARIABLE]: JSON.stringify(deployment) },
+    folder: ROOT,
+    shown: true,
   });
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code) => resolve(code ?? 1));
   });
-}
-
-/** An emulator names hosts below `localhost`, which few resolvers know: it takes the API's id in the path as well. */
-function reachable(apiUrl: string, endpoint: string | undefined): string {
-  const { hostname } = new URL(apiUrl);
-  if (endpoint === undefined || !hostname.endsWith('.localhost')) return apiUrl;
-  return `${endpoint.replace(/\/$/, '')}/_aws/execute-api/${hostname.split('.')[0]}`;
 }
 
 async function answers(url: string): Promise<boolean> {

@@ -6,6 +6,11 @@ export interface RunOptions {
   readonly timeoutMs: number;
 }
 
+export interface StartOptions extends Omit<RunOptions, 'timeoutMs'> {
+  /** Whether it writes to where this process writes. Default: its output is to be read. */
+  readonly shown?: boolean;
+}
+
 /** Lines of a failed program's output that are told. */
 const TAIL_LINES = 40;
 const ENDING_MS = 5_000;
@@ -14,12 +19,12 @@ const ENDING_MS = 5_000;
 const running = new Set<ChildProcess>();
 
 /** Starts a program in a process group of its own, so that what it starts ends with it. */
-export function start(command: string, args: readonly string[], options: Omit<RunOptions, 'timeoutMs'>): ChildProcess {
+export function start(command: string, args: readonly string[], options: StartOptions): ChildProcess {
   const child = spawn(command, [...args], {
     cwd: options.folder,
     env: { ...options.environment },
     detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: options.shown ? ['ignore', 'inherit', 'inherit'] : ['ignore', 'pipe', 'pipe'],
   });
   running.add(child);
   child.once('close', () => running.delete(child));

@@ -1,7 +1,7 @@
 import { UpdateTableCommand, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type DoctorOptions, examineBackbone } from '../../functions/doctor.ts';
+import { type DoctorOptions, examineBackbone, partsOfStack } from '../../functions/doctor.ts';
 import { LATE_MAX_MS, SETTLE_AFTER_MS } from '../../shared/domain/limits.ts';
 import type { FindingsReport } from '../../shared/operations/findings.ts';
 import { type Api, openApi } from '../support/api.ts';
@@ -178,6 +178,36 @@ describe('what somebody changed by hand', () => {
     const report = await examineBackbone({ ...tables, sqs: deadLetters.sqs }, parts, LOOK, clock);
     expect(told(report)).toEqual(['resource_missing: bucket nowhere', 'resource_missing: wake queue']);
     expect(report.looked).toMatchObject({ partitions: 2 });
+  });
+});
+
+describe('a stack', () => {
+  const resourcesOf = (...ids: string[]) => ({
+    send: async () => ({
+      StackResourceSummaries: ids.map((id) => ({
+        LogicalResourceId: `${id}0123ABCD`,
+        PhysicalResourceId: `stack-${id}`,
+        ResourceType: id.endsWith('Bucket') ? 'AWS::S3::Bucket' : 'AWS::DynamoDB::Table',
+      })),
+    }),
+  });
+  const storageOf = (backbone: string) => ['Log', 'State', 'Bucket'].map((part) => `${backbone}Storage${part}`);
+  const partsIn = (ids: readonly string[], backbone?: string) =>
+    partsOfStack(resourcesOf(...ids) as never, { stack: 's', backbone });
+
+  it('holds the backbone that is meant: the only one, or that which is named', async () => {
+    expect(await partsIn(storageOf('Events'))).toMatchObject({ logTable: 'stack-EventsStorageLog' });
+    const both = [...storageOf('Events'), ...storageOf('Audit')];
+    expect(await partsIn(both, 'Audit')).toMatchObject({ bucket: 'stack-AuditStorageBucket' });
+  });
+
+  it.each([
+    [['OrdersTable'], undefined, 'stack s holds no backbone'],
+    [[...storageOf('Events'), ...storageOf('Audit')], undefined, 'holds these backbones: Events, Audit'],
+    [storageOf('Events'), 'Other', 'holds these backbones: Events; name one'],
+    [storageOf('Events').slice(0, 1), undefined, 'has no State table or no bucket'],
+  ])('of %j, %s meant, is refused', async (ids, backbone, sentence) => {
+    await expect(partsIn(ids, backbone)).rejects.toThrow(sentence);
   });
 });
 

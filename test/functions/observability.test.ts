@@ -1,9 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ApiRoute } from '../../functions/api-handler.ts';
+import { hourOf } from '../../shared/operations/doorbell.ts';
 import type { LagReport } from '../../shared/operations/measure-lag.ts';
 import { jsonAnswer } from '../../shared/wire/http-answer.ts';
 import { send } from '../support/gateway-call.ts';
 import { OPEN_PORTS } from '../support/open-ports.ts';
+import { openPushBench } from '../support/push-bench.ts';
 
 const secret = 'a-payload-that-nobody-may-log';
 let lines: string[];
@@ -151,5 +153,31 @@ describe('what the sweep tells', () => {
     ]);
     const dimensions = told.map(({ _aws }) => _aws.CloudWatchMetrics[0].Dimensions);
     expect(dimensions).toEqual([[['service', 'subscription']], [['service']]]);
+  });
+
+  it('is what it finds behind when it runs, and that the store kept it from a task', async () => {
+    vi.stubEnv('POWERTOOLS_SERVICE_NAME', 'sweep');
+    const { openSweep, sweepHandler } = await import('../../functions/sweep.ts');
+    const bench = await openPushBench();
+    onTestFinished(() => bench.close());
+    await bench.subscribe('shipping');
+    const { clock, tables } = bench;
+    const { topicId } = bench.positionId(0, 'shipping');
+    await bench.host().backbone.touched.note({ topicId, partition: 0 }, hourOf(clock.now()), clock.now());
+    await bench.append(['a', 'b']);
+    clock.pass(90_000);
+    const wake = vi.fn(async () => {});
+    const refused = async () => {
+      throw new TypeError('no such queue');
+    };
+    const ports = { ...openSweep(tables, tables, undefined, clock), wakeQueue: { wake } };
+    const context = { getRemainingTimeInMillis: () => 60_000 };
+    await sweepHandler(() => ports)({}, context);
+    expect(wake).toHaveBeenCalledOnce();
+    await sweepHandler(() => ({ ...ports, wakeQueue: { wake: refused } }))({}, context);
+    const told = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === undefined);
+    const lag = [{ subscription: 'shipping', ConsumerLag: 2 }, { ConsumerLagAge: expect.any(Number) }];
+    expect(told).toMatchObject([...lag, lag[0], { TasksLeft: 1 }]);
+    expect(told[1].TasksLeft).toBeUndefined();
   });
 });

@@ -36,6 +36,7 @@ const CLIENTS: Readonly<Record<string, readonly string[]>> = {
     ...['@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
   ],
   check: ['@aws-sdk/client-eventbridge', '@aws-sdk/client-lambda', '@aws-sdk/client-sqs'],
+  provision: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-lambda', '@aws-sdk/client-sqs'],
   sweep: ['@aws-sdk/client-dynamodb', '@aws-sdk/client-lambda', '@aws-sdk/client-s3', '@aws-sdk/client-sqs'],
 };
 

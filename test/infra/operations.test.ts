@@ -5,6 +5,7 @@ import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { describe, expect, it } from 'vitest';
+import { MEMORY_GB } from '../../bench/cost-model.ts';
 import { EventBackbone } from '../../infra/constructs/event-backbone.ts';
 import { functionName, type Resource, resourcesOf, synthesise } from '../support/synthesise.ts';
 
@@ -69,7 +70,7 @@ describe('alarms', () => {
     const source = readFileSync(new URL('../../functions/observability.ts', import.meta.url), 'utf8');
     const services = new Set(Object.values(resourcesOf(template, 'AWS::Lambda::Function')).map(functionName));
     services.add('backbone');
-    const own = [...alarms].filter(([, { Namespace }]) => Namespace === 'Mine');
+    const own = [...alarms].filter(([, { Namespace }]) => Namespace === 'Mine/Backbone');
     expect(own.length).toBeGreaterThan(10);
     for (const [name, { MetricName, Dimensions }] of own) {
       expect(source, name).toContain(`'${MetricName}'`);
@@ -111,6 +112,17 @@ function looksAt({ Metrics }: Resource['Properties']): number {
 }
 
 describe('a backbone with everything on', () => {
+  it('has the memory that docs/cost.md reckons with', () => {
+    const memory = Object.values(resourcesOf(template, 'AWS::Lambda::Function')).map((fn) => [
+      functionName(fn),
+      (fn.Properties.MemorySize as number) / 1_024,
+    ]);
+    expect(Object.fromEntries(memory)).toMatchObject({
+      ...{ produce: MEMORY_GB.waitedFor, fetch: MEMORY_GB.waitedFor, groups: MEMORY_GB.waitedFor },
+      ...{ deliver: MEMORY_GB.waitedFor, dispatch: MEMORY_GB.background, sweep: MEMORY_GB.background },
+    });
+  });
+
   it('passes the AwsSolutions rules of cdk-nag', () => {
     expect(new AwsSolutionsChecks().validateScope(stack)).toMatchObject({ success: true, violations: [] });
   });

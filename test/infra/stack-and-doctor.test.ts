@@ -77,7 +77,7 @@ it('finds no drift in the wake queue, in mappings and in functions as the stack 
     visibilityTimeoutMs: 1_000 * wake.VisibilityTimeout,
     delayMs: 1_000 * (wake.DelaySeconds ?? 0),
     deadLetters: { arn: 'arn:dead', receivesMax: wake.RedrivePolicy.maxReceiveCount },
-    messages: 0,
+    ...{ messages: 0, isOpen: false },
   };
   expect(driftOfWakeQueue(queue, 'arn:dead')).toEqual([]);
   for (const part of parts.mappings!) {

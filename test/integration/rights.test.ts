@@ -10,11 +10,12 @@ import { DESCRIBED, resolve, undescribed } from '../support/openapi-page.ts';
 type RouteKey = (typeof ROUTES)[number]['key'];
 const ALL = Object.entries(ROUTE_RIGHTS) as [RouteKey, RouteRight][];
 const NAMED = ALL.filter((entry): entry is [RouteKey, NamedRight] => typeof entry[1] === 'object');
+const ORIGIN = 'https://app.example';
 const OTHERS: readonly Rights[] = [{ topics: 'others*', groups: 'others*', targets: '*', allow: RIGHTS }];
 
 let api: Api;
 beforeAll(async () => {
-  api = await openApi({ access: { auth: 'apiKey', storedGrants: false } });
+  api = await openApi({ access: { auth: 'apiKey', storedGrants: false }, corsOrigins: [ORIGIN] });
 });
 afterAll(() => api.close());
 
@@ -72,8 +73,10 @@ describe('the table of rights', () => {
 describe('every route', () => {
   it.each(ALL.filter(([, right]) => right !== 'open'))('%s is refused to whom nobody knows', async (route) => {
     const [method, target] = requestOf(route);
-    const reply = await api.send(method, target, { headers: { 'x-user': 'admin', 'x-amzn-iam-user-arn': 'root' } });
-    expect(reply).toMatchObject({ status: 401, code: 'unauthenticated', headers: { 'www-authenticate': 'Bearer' } });
+    const headers = { origin: ORIGIN, 'x-user': 'admin', 'x-amzn-iam-user-arn': 'root' };
+    const reply = await api.send(method, target, { headers });
+    const seen = { 'www-authenticate': 'Bearer', 'access-control-allow-origin': ORIGIN };
+    expect(reply).toMatchObject({ status: 401, code: 'unauthenticated', headers: seen });
     expect(undescribed(method, target, reply)).toEqual([]);
   });
 
@@ -141,6 +144,16 @@ describe('every route', () => {
       expect([200, 400, 404]).toContain((await admin(method, target)).status);
     },
   );
+
+  it('may be asked for by pages before they show a key', async () => {
+    const headers = {
+      origin: ORIGIN,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization',
+    };
+    const reply = await api.send('OPTIONS', '/v1/topics/orders/records', { headers });
+    expect(reply).toMatchObject({ status: 204, headers: { 'access-control-allow-origin': ORIGIN } });
+  });
 
   it('that is open to all asks nobody, and no key that is shown spoils it', async () => {
     for (const target of ['/v1/health', '/v1/openapi.json']) {

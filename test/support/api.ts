@@ -8,6 +8,7 @@ import { openGroups } from '../../functions/groups-backbone.ts';
 import { produceHandler } from '../../functions/produce.ts';
 import { openSubscriptions, subscriptionsHandler } from '../../functions/subscriptions.ts';
 import { topicsHandler } from '../../functions/topics.ts';
+import type { EmbeddedAwsOptions } from '../../local/aws/embedded-aws.ts';
 import type { LambdaHandler } from '../../local/invocation.ts';
 import { ModuleFunctions } from '../../local/module-function.ts';
 import { localChecks } from '../../local/target-checks.ts';
@@ -31,6 +32,8 @@ export interface ApiOptions {
   readonly clock?: Clock & { pass?(ms: number): void };
   /** What the function's environment says besides the names of tables and bucket. */
   readonly env?: Partial<Env>;
+  /** How the embedded engine runs. */
+  readonly engine?: EmbeddedAwsOptions;
 }
 
 /** The whole API over an embedded engine of its own, called as the gateway calls it. */
@@ -57,8 +60,8 @@ export interface Api {
   close(): Promise<void>;
 }
 
-export async function openApi({ corsOrigins = [], access, random, clock, env }: ApiOptions = {}): Promise<Api> {
-  const tables = await embeddedTables();
+export async function openApi({ corsOrigins = [], access, random, clock, env, engine }: ApiOptions = {}): Promise<Api> {
+  const tables = await embeddedTables(engine);
   const config = tables.aws.clientConfig();
   const faults = new FaultHandler(config.requestHandler);
   const dynamodb = new DynamoDBClient({ ...config, requestHandler: faults, maxAttempts: 1 });

@@ -8,10 +8,10 @@ interface Part {
 }
 
 const SHARED = ['shared/domain', 'shared/operations', 'shared/store', 'shared/target', 'shared/wire', 'shared/env.ts'];
-/** All that `infra` knows of the running code: names, bounds, routes, its version, and what a deployment prints. */
+/** All that `infra` knows of the running code: names, bounds, routes and their rights, its version, and what a deployment prints. */
 const FOR_INFRA = [
-  ...['shared/env.ts', 'shared/domain/limits.ts', 'shared/wire/routes.ts', 'shared/wire/first-steps.ts'],
-  'shared/wire/version.ts',
+  ...['shared/env.ts', 'shared/domain/limits.ts', 'shared/domain/rights.ts', 'shared/wire/routes.ts'],
+  ...['shared/wire/route-rights.ts', 'shared/wire/first-steps.ts', 'shared/wire/version.ts'],
 ];
 /** Loaded only where requests are signed with AWS credentials. */
 const FOR_SIGNING = ['@smithy/signature-v4', '@aws-sdk/credential-provider-node'];

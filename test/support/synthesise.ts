@@ -1,10 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { App } from 'aws-cdk-lib';
+import { Annotations, App } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { BackboneStack } from '../../infra/backbone-stack.ts';
-import type { EventBackboneProps } from '../../infra/constructs/event-backbone.ts';
+import type { EventBackboneProps } from '../../infra/constructs/backbone-props.ts';
 
 const FLAGS = (JSON.parse(readFileSync('cdk.json', 'utf8')) as { context: Record<string, unknown> }).context;
 
@@ -14,6 +14,8 @@ export function synthesise(props: EventBackboneProps = {}, { flags = true } = {}
   try {
     const context = { ...(flags && FLAGS), 'aws:cdk:bundling-stacks': [] };
     const stack = new BackboneStack(new App({ outdir, context, analyticsReporting: false }), 'Vertebra', props);
+    // It is about the deployment, and known here.
+    Annotations.of(stack).acknowledgeWarning('vertebra:noGrants');
     return { stack, template: Template.fromStack(stack) };
   } finally {
     rmSync(outdir, { recursive: true });

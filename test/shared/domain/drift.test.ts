@@ -68,7 +68,13 @@ describe('a bucket', () => {
 
 describe('a queue', () => {
   const wake: QueueFacts = {
-    ...{ arn: 'arn:wake', visibilityTimeoutMs: 6 * DELIVER_FUNCTION_TIMEOUT_MS, delayMs: 0, messages: 3 },
+    ...{
+      arn: 'arn:wake',
+      visibilityTimeoutMs: 6 * DELIVER_FUNCTION_TIMEOUT_MS,
+      delayMs: 0,
+      messages: 3,
+      isOpen: false,
+    },
     deadLetters: { arn: 'arn:dead', receivesMax: WAKE_TRIES_MAX },
   };
 
@@ -83,8 +89,15 @@ describe('a queue', () => {
     ['a delay', { delayMs: 1_000 }],
     ['other dead letters', { deadLetters: { arn: 'arn:other', receivesMax: WAKE_TRIES_MAX } }],
     ['fewer tries', { deadLetters: { arn: 'arn:dead', receivesMax: 1 } }],
+    ['a policy that takes what comes without TLS', { requiresTls: false }],
   ])('with %s has', (_, facts) => {
     expect(codes(driftOfWakeQueue({ ...wake, ...facts }, 'arn:dead'))).toEqual(['queue_changed']);
+  });
+
+  it('that is open to everybody is told, whichever it is', () => {
+    const open = { ...wake, messages: 0, isOpen: true };
+    expect(codes(driftOfWakeQueue(open, 'arn:dead'))).toEqual(['queue_open']);
+    expect(codes(driftOfDeadLetterQueue(open))).toEqual(['queue_open']);
   });
 
   it('without dead letters has, and one that holds some tells how many', () => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Unavailable } from '../../../shared/domain/errors.ts';
-import { LAGS_REPORTED_MAX } from '../../../shared/domain/lag.ts';
+import { LAG_LOOKS_AHEAD_MAX, LAGS_REPORTED_MAX } from '../../../shared/domain/lag.ts';
+import type { WakeUp } from '../../../shared/domain/wake-up.ts';
 import { hourOf } from '../../../shared/operations/doorbell.ts';
 import { type LagPorts, Lags, measureLag } from '../../../shared/operations/measure-lag.ts';
 import { CaughtUp, sweepWakeUps } from '../../../shared/operations/sweep-wake-ups.ts';
@@ -121,5 +122,35 @@ describe('the lag of subscriptions', () => {
     const { report, failures } = await measured({ log });
     expect(failures).toEqual([refusal]);
     expect(report.worst).toMatchObject([{ subscription: 's', records: 1, ageMs: MINUTE }]);
+  });
+
+  it('does not take the place of those that are to be woken: few are looked at before their time', async () => {
+    const to = await bench.subscribe();
+    await bench.append(['a']);
+    const { ports, backbone } = bench.host();
+    const { topicId } = bench.positionId();
+    const now = bench.clock.now();
+    const early = Array.from({ length: LAG_LOOKS_AHEAD_MAX + 5 }, (_, i) => ({
+      partition: i + 2,
+      dueAt: now + MINUTE,
+    }));
+    const items = [...early, { partition: 0, dueAt: now - MINUTE }].map((mark) => ({ topicId, to, ...mark }));
+    const looked: number[] = [];
+    const read: typeof backbone.heads.read = (partition, strong) => {
+      looked.push(partition.partition);
+      return partition.partition === 0 ? backbone.heads.read(partition, strong) : Promise.resolve(undefined);
+    };
+    const woken: number[] = [];
+    const swept = {
+      ...{ ...backbone, ...ports, heads: { read }, caughtUp: new CaughtUp(), lags },
+      pending: { list: async () => ({ items }), remove: async () => {}, put: async () => {} },
+      positions: { read: async () => ({ epoch: 1, committed: 0 }) },
+      wakeQueue: {
+        wake: async (wakeUps: readonly WakeUp[]) => void woken.push(...wakeUps.map((each) => each.partition)),
+      },
+    };
+    expect(await sweepWakeUps(swept, now + MINUTE)).toEqual([]);
+    expect(looked).toHaveLength(LAG_LOOKS_AHEAD_MAX + 1);
+    expect(woken).toEqual([0]);
   });
 });

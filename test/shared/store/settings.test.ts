@@ -116,9 +116,22 @@ it('a queue tells its times, where it puts what fails, and how much is in it', a
     RedrivePolicy: '{"deadLetterTargetArn":"arn:dead","maxReceiveCount":12}',
   };
   expect(await new QueueSettings(answering({ GetQueueAttributes: { Attributes } })).read('u')).toEqual({
-    ...{ arn: 'arn:wake', visibilityTimeoutMs: 5_400_000, delayMs: 0, messages: 7 },
+    ...{ arn: 'arn:wake', visibilityTimeoutMs: 5_400_000, delayMs: 0, messages: 7, isOpen: false },
     deadLetters: { arn: 'arn:dead', receivesMax: 12 },
   });
+  const policy = async (...Statement: object[]) => {
+    const policed = { ...Attributes, SqsManagedSseEnabled: 'true', Policy: JSON.stringify({ Statement }) };
+    const { isOpen, requiresTls } = (await new QueueSettings(
+      answering({ GetQueueAttributes: { Attributes: policed } }),
+    ).read('u'))!;
+    return { isOpen, requiresTls };
+  };
+  const Principal = { AWS: '*' };
+  const Condition = { Bool: { 'aws:SecureTransport': 'false' } };
+  expect(await policy({ Effect: 'Deny', Principal, Condition })).toEqual({ isOpen: false, requiresTls: true });
+  expect(await policy({ Effect: 'Allow', Principal })).toEqual({ isOpen: true, requiresTls: false });
+  const limited = { Effect: 'Allow', Principal: '*', Condition: { ArnEquals: { 'aws:SourceArn': 'arn:a' } } };
+  expect(await policy(limited)).toEqual({ isOpen: false, requiresTls: false });
   const gone = answering({ GetQueueAttributes: named('QueueDoesNotExist') });
   expect(await new QueueSettings(gone).read('u')).toBeUndefined();
 });

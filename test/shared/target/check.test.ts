@@ -11,7 +11,7 @@ const HOME = {
   region: 'eu-central-1',
   accountId: '123456789012',
   role: 'arn:aws:iam::123456789012:role/push',
-  ownPrefix: 'Vertebra-',
+  ownNames: ['Vertebra-'],
 };
 const clients = {
   lambda: new LambdaClient({ region: HOME.region }),
