@@ -16,6 +16,7 @@ import { Grants } from './grants.ts';
 import { LogStorage } from './log-storage.ts';
 import { Maintenance } from './maintenance.ts';
 import { Provisioner } from './provisioner.ts';
+import { allowPrepared, allowProcessOnce, type TransactingFunction } from './transactions.ts';
 
 /** Topics of the app, names, or patterns of names in which `*` stands for any characters. */
 export type Names = string | BackboneTopic | readonly (string | BackboneTopic)[];
@@ -155,6 +156,23 @@ export class EventBackbone extends Construct {
   /** Lets a function, a role or a user read topics, by itself or as a member of consumer groups. */
   grantConsume(grantee: IGrantable, of: { readonly topics: Names; readonly groups?: Names }): void {
     this.#grantTo(grantee, combined(of, 'consume'));
+  }
+
+  /**
+   * Lets a function append to a topic of the app from transactions of its own, by the SDK's `prepareAppend`. It finds
+   * `VERTEBRA_URL`.
+   */
+  grantOutbox(fn: TransactingFunction, topic: BackboneTopic): void {
+    this.grantProduce(fn, topic);
+    allowPrepared(fn, this.storage, topic);
+  }
+
+  /**
+   * Lets a function process the records of one consumer group, or of one subscription, exactly once, by the SDK's `processOnce` and
+   * `effectOnce`. It finds `VERTEBRA_STATE_TABLE`. One that polls, and is not pushed to, needs `grantConsume` besides.
+   */
+  grantProcessOnce(fn: TransactingFunction, group: string): void {
+    allowProcessOnce(fn, this.storage, group);
   }
 
   /** Lets a function, a role or a user look after subscriptions of these names, of topics to targets. */

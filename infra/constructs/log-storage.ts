@@ -45,7 +45,8 @@ export class LogStorage extends Construct {
   readonly log: Table;
   readonly state: Table;
   readonly bucket: Bucket;
-  readonly #key: IKey | undefined;
+  /** The customer's own; absent: AWS's. */
+  readonly encryptionKey: IKey | undefined;
 
   constructor(
     scope: Construct,
@@ -53,7 +54,7 @@ export class LogStorage extends Construct {
     { retainData = true, corsOrigins = [], encryptionKey }: LogStorageProps = {},
   ) {
     super(scope, id);
-    this.#key = encryptionKey;
+    this.encryptionKey = encryptionKey;
     const removalPolicy = retainData ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY;
     const common = {
       billingMode: BillingMode.PAY_PER_REQUEST,
@@ -165,7 +166,7 @@ export class LogStorage extends Construct {
       'What lies there are payloads of dead letters, and nothing else.',
     );
     allow(fn, this.bucket.bucketArn, 's3', bucket);
-    allowKey(fn, this.#key, objects.length + deadLetters.length > 0 ? ['dynamodb', 's3'] : ['dynamodb']);
+    allowKey(fn, this.encryptionKey, objects.length + deadLetters.length > 0 ? ['dynamodb', 's3'] : ['dynamodb']);
     fn.addEnvironment(ENV.logTable, this.log.tableName);
     fn.addEnvironment(ENV.stateTable, this.state.tableName);
   }

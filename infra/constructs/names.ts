@@ -33,7 +33,7 @@ export function metricsNamespace(backbone: Construct): string {
 }
 
 /** Source: `shared/wire`, which refuses the same. @throws {Error} for what cannot be the name of one */
-export function refuseName(kind: 'topic' | 'subscription', name: string): void {
+export function refuseName(kind: 'topic' | 'subscription' | 'group', name: string): void {
   if (Token.isUnresolved(name)) throw new Error(`The name of a ${kind} must be known at synthesis.`);
   if (NAME.test(name) && name !== '.' && name !== '..') return;
   throw new Error(
