@@ -59,7 +59,11 @@ describe('an effect outside of the tables', () => {
     const isBegun = new Promise<void>((resolve) => {
       begun = resolve;
     });
-    const first = effectOnce(charged, async () => (begun(), passed), options());
+    const slow = () => {
+      begun();
+      return passed;
+    };
+    const first = effectOnce(charged, slow, options());
     await isBegun;
     await expect(effectOnce(charged, async () => {}, options())).rejects.toThrow(EffectInProgress);
     open();

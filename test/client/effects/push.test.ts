@@ -1,0 +1,114 @@
+import { CreateTableCommand, ScanCommand, type TransactWriteItem } from '@aws-sdk/client-dynamodb';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { DeliveryFenced } from '../../../client/effects/errors.ts';
+import { type DeliveredRecord, deliveriesOf, type LambdaEvent } from '../../../client/effects/lambda.ts';
+import { processOnce } from '../../../client/effects/process-once.ts';
+import type { DeliveryBatch } from '../../../shared/domain/delivery.ts';
+import { kafkaEvent, kafkaRecord } from '../../../shared/wire/kafka-event.ts';
+import { openPushBench, type PushBench } from '../../support/push-bench.ts';
+
+let bench: PushBench;
+beforeEach(async () => {
+  bench = await openPushBench();
+  await bench.subscribe();
+  await bench.tables.dynamodb.send(
+    new CreateTableCommand({
+      TableName: 'charges',
+      BillingMode: 'PAY_PER_REQUEST',
+      AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+      KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+    }),
+  );
+});
+afterEach(() => bench.close());
+
+const charge = (id: number): TransactWriteItem => ({
+  Update: {
+    TableName: 'charges',
+    Key: { id: { S: String(id) } },
+    UpdateExpression: 'ADD n :one',
+    ExpressionAttributeValues: { ':one': { N: '1' } },
+  },
+});
+async function charges(): Promise<Record<string, number>> {
+  const { Items = [] } = await bench.tables.dynamodb.send(new ScanCommand({ TableName: 'charges' }));
+  return Object.fromEntries(Items.map(({ id, n }) => [id!.S!, Number(n!.N)]));
+}
+
+/** The records of a batch, as the function finds them in its event. */
+function recordsOf(batch: DeliveryBatch): DeliveredRecord[] {
+  const event = kafkaEvent(
+    batch,
+    batch.records.map((record) => kafkaRecord(batch, record)),
+  );
+  return deliveriesOf(JSON.parse(event) as LambdaEvent);
+}
+const chargeOnce = (delivered: DeliveredRecord) =>
+  processOnce(delivered, [charge(delivered.record.offset)], {
+    dynamodb: bench.tables.dynamodb,
+    stateTable: bench.tables.stateTable,
+  });
+
+const failed = { kind: 'failed', error: { name: 'Error', message: 'crashed' } } as const;
+
+it('a function that fails after its effects charges each record once, and the position has moved with them', async () => {
+  await bench.append(['a', 'b', 'c']);
+  let calls = 0;
+  bench.scripts.set('s', async (batch) => {
+    for (const delivered of recordsOf(batch)) await chargeOnce(delivered);
+    return ++calls < 3 ? failed : { kind: 'done' };
+  });
+  await bench.wake();
+  await bench.drain(120_000);
+  expect(await charges()).toEqual({ 0: 1, 1: 1, 2: 1 });
+  expect((await bench.position()).committed).toBe(3);
+});
+
+it('a call that was given up charges nothing any more, whether its record was retried or is a dead letter', async () => {
+  await bench.append(['a']);
+  const late: DeliveredRecord[] = [];
+  bench.scripts.set('s', async (batch) => {
+    late.push(...recordsOf(batch));
+    return failed; // for the backbone it has taken too long; it goes on by itself
+  });
+  await bench.wake();
+  await bench.drain(300_000);
+  expect(bench.letters).toHaveLength(1);
+  expect(late).toHaveLength(3);
+  for (const delivered of late) await expect(chargeOnce(delivered)).rejects.toThrow(DeliveryFenced);
+  expect(await charges()).toEqual({});
+});
+
+it('a call whose lease is over charges nothing beside the one that followed it', async () => {
+  await bench.append(['a']);
+  let zombie: DeliveredRecord | undefined;
+  bench.scripts.set('s', async (batch) => {
+    const [delivered] = recordsOf(batch);
+    if (zombie === undefined) {
+      zombie = delivered;
+      bench.clock.pass(100_000); // its process stands still
+      await bench.wake({}, bench.host());
+      return { kind: 'done' };
+    }
+    await chargeOnce(delivered!);
+    return { kind: 'done' };
+  });
+  await bench.wake();
+  await bench.drain(300_000);
+  expect(await chargeOnce(zombie!)).toEqual({ done: false });
+  expect(await charges()).toEqual({ 0: 1 });
+});
+
+it('the same record is processed by each of two groups', async () => {
+  await bench.subscribe('other');
+  await bench.append(['a']);
+  for (const name of ['s', 'other']) {
+    bench.scripts.set(name, async (batch) => {
+      for (const delivered of recordsOf(batch)) await chargeOnce(delivered);
+      return { kind: 'done' };
+    });
+  }
+  await bench.wake();
+  await bench.drain();
+  expect(await charges()).toEqual({ 0: 2 });
+});
