@@ -7,6 +7,7 @@ import type { HandlerCall } from './consumer-handlers.ts';
 import { TURN_MS } from './consumer-limits.ts';
 import type { Settings } from './consumer-options.ts';
 import type { HeldPartition } from './consumer-partition.ts';
+import { RedrivenHandling } from './consumer-redriven.ts';
 import { ValidationError } from './errors.ts';
 import { type FetchedRecord, messageOf, type ReceivedMessage } from './messages.ts';
 import type { Payloads } from './payload.ts';
@@ -39,9 +40,11 @@ interface HandlingOptions<T> {
 /** Hands records to the user's handler, in order, and decides what becomes of those that fail. */
 export class Handling<T> {
   readonly #options: HandlingOptions<T>;
+  readonly #redriven: RedrivenHandling<T>;
 
   constructor(options: HandlingOptions<T>) {
     this.#options = options;
+    this.#redriven = new RedrivenHandling(options);
   }
 
   /** One partition's turn: a batch, or messages one by one for a while. */
@@ -50,7 +53,7 @@ export class Handling<T> {
     const endsAt = surroundings.now() + TURN_MS;
     try {
       do {
-        await this.#step(held);
+        await (held.redriven.length > 0 ? this.#redriven.step(held) : this.#step(held));
       } while (surroundings.now() < endsAt && held.retryAt <= surroundings.now() && host.mayGoOn(held));
     } catch (error) {
       host.crash(error instanceof Error ? error : new Error(String(error)));

@@ -14,6 +14,7 @@ export type {
   OffsetTime,
   PartitionOffsets,
   Redrive,
+  RedriveCorrection,
   TopicChange,
   TopicDescription,
 } from './admin-words.ts';

@@ -23,6 +23,8 @@ export interface FetchedRecord {
   readonly key: Uint8Array | null;
   readonly value: FetchedValue;
   readonly headers: readonly MessageHeader[];
+  /** Of one that came back from the dead letters: of which, and how often. */
+  readonly redriven?: { readonly id: string; readonly times: number };
 }
 
 /** A record as a handler gets it. */
@@ -38,6 +40,8 @@ export class ReceivedMessage<T> {
   readonly headers: readonly MessageHeader[];
   /** Set when the value was uploaded. */
   readonly upload: UploadLink | null;
+  /** Times it came back from the dead letters; 0: it comes as it lies in its partition. */
+  readonly redriven: number;
   readonly #payloads: Payloads;
 
   constructor(record: FetchedRecord, value: T | null, payloads: Payloads) {
@@ -49,6 +53,7 @@ export class ReceivedMessage<T> {
     this.value = value;
     this.headers = record.headers;
     this.upload = record.value.kind === 'upload' ? record.value.link : null;
+    this.redriven = record.redriven?.times ?? 0;
     this.#payloads = payloads;
   }
 
