@@ -77,6 +77,13 @@ export interface GroupMember {
 export interface GroupDescription extends GroupSummary {
   readonly members: readonly GroupMember[];
   readonly offsets: readonly GroupOffset[];
+  /** Redrives to its members; absent: there were none of late. */
+  readonly redrives?: {
+    /** Those that failed one after another; absent: none. */
+    readonly failed?: number;
+    /** When so many had that the others were taken back, epoch ms; absent: never. */
+    readonly stoppedAt?: number;
+  };
 }
 
 /** What a group has committed in one topic. */
@@ -113,19 +120,26 @@ export interface DeadLetterQuery {
   readonly nextToken?: string;
 }
 
-/** Which dead letters of a subscription are to be delivered again: `ids`, at most 100, or those that a filter finds. */
+/**
+ * Which dead letters are to be given back: `ids` and `records`, at most 100 together, or those that a filter finds.
+ */
 export interface Redrive {
-  /** The subscription's name. */
+  /** Of a group, or a subscription: its name is its group's. */
   readonly groupId: string;
   readonly ids?: readonly string[];
+  /** With what is to be different in them; with an id alone: as they were, whatever they were corrected to before. */
+  readonly records?: readonly RedriveCorrection[];
   /** `{}`: all. It passes those that came back three times. */
   readonly filter?: {
     readonly topic?: string;
     readonly partition?: number;
+    /** The record's key, as text. */
+    readonly key?: string;
+    readonly state?: 'stored' | 'redriving';
     /** Those dead-lettered then or later: epoch ms, or a Date. */
     readonly since?: number | Date;
   };
-  /** Absent: as fast as the target takes them. */
+  /** Absent: as fast as they are taken. */
   readonly ratePerSecond?: number;
   /** Counts, and does nothing. */
   readonly dryRun?: boolean;
@@ -156,4 +170,15 @@ export interface ApiKeyDescription {
   /** Who made it: an IAM role or user, or another key. */
   readonly createdBy: string;
   readonly expiresAt?: number;
+}
+
+/** A dead letter's record as it is to be given back. What is absent stays as it was. */
+export interface RedriveCorrection {
+  readonly id: string;
+  /** Any JSON value, unless `valueEncoding` says otherwise; null: a tombstone. */
+  readonly value?: unknown;
+  readonly valueEncoding?: 'json' | 'utf8' | 'base64';
+  readonly headers?:
+    | Readonly<Record<string, string | null | { readonly base64: string }>>
+    | readonly (readonly [name: string, value: string | null | { readonly base64: string }])[];
 }

@@ -186,13 +186,18 @@ export class Admin {
     return this.#calls.get(path, { ...query, since: since === undefined ? undefined : rfc3339(since) });
   }
 
+  /** @throws {ApiError} `dead_letter_not_found` */
+  async getDeadLetter({ groupId, id }: { groupId: string; id: string }): Promise<DeadLetter> {
+    return this.#calls.get(pathOf('groups', groupId, 'dead-letters', id), {});
+  }
+
   /** @param groupId of a group, or a subscription: its name is its group's */
   async deleteDeadLetter({ groupId, id }: { groupId: string; id: string }): Promise<void> {
     await this.#calls.delete(pathOf('groups', groupId, 'dead-letters', id), 'dead_letter_not_found');
   }
 
   /**
-   * Delivers dead letters again. One attempt: a second one would give back once more what has failed again meanwhile.
+   * Gives dead letters back: to the target, or in the polls of the group's members. One attempt: a second one would give back once more what has failed again meanwhile.
    *
    * @returns how many; `more`: the filter may find others, call again
    */

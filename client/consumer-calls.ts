@@ -17,9 +17,18 @@ export interface OwnedOffset extends Owned {
   readonly metadata?: string;
 }
 
+/** That the member has a redriven record in hand, or is done with it. */
+export interface RedrivenReport {
+  readonly id: string;
+  /** Of the partition, as it was when the record came. */
+  readonly epoch: number;
+  readonly done?: true;
+}
+
 export interface Commits {
   readonly commit: readonly OwnedOffset[];
   readonly release: readonly Owned[];
+  readonly redriven: readonly RedrivenReport[];
 }
 
 export interface PollRequest extends Commits {
@@ -53,6 +62,8 @@ export interface GroupAnswer {
   readonly records: readonly FetchedRecord[];
   readonly errors: readonly { readonly topic: string; readonly partition?: number; readonly error: ApiError }[];
   readonly turn?: number;
+  /** What became of redriven records that the member was done with. */
+  readonly redriven: readonly { readonly id: string; readonly error?: ApiError }[];
   /** Of the answer's body. */
   readonly bytes: number;
 }
@@ -61,6 +72,8 @@ export interface DeadLetter extends OwnedOffset {
   readonly memberId: string;
   readonly error: { readonly name: string; readonly message: string };
   readonly attempts: number;
+  /** Of one that came back from the dead letters: how often. */
+  readonly redriven?: number;
 }
 
 interface WireAnswer {
@@ -70,6 +83,7 @@ interface WireAnswer {
   readonly revoked?: readonly Owned[];
   readonly commits?: readonly (TopicPartitionOffset & { readonly error?: EntryProblem })[];
   readonly records?: readonly WireRecord[];
+  readonly redriven?: readonly { readonly id: string; readonly error?: EntryProblem }[];
   readonly errors?: readonly (EntryProblem & {
     readonly topic: string;
     readonly partition?: number;
@@ -134,7 +148,7 @@ export class GroupCalls {
         ...this.#retry,
         withinMs,
       });
-    const needed = commits.commit.length > 0 || commits.release.length > 0;
+    const needed = Object.values<readonly unknown[]>({ ...commits }).some((said) => said.length > 0);
     const outcomes = needed ? groupAnswer(await call('heartbeat', commits)).commits : [];
     if (leave) await call('leave', {});
     return outcomes;
@@ -163,7 +177,7 @@ function allFenced(error: ApiError): { readonly commits: WireAnswer['commits'] }
 
 function groupAnswer(answer: Answer): GroupAnswer {
   const said = answer.json<WireAnswer>();
-  const { memberId = '', turn, assigned = [], revoked = [], commits, records = [], errors = [] } = said;
+  const { memberId = '', turn, assigned = [], revoked = [], commits, records = [], errors = [], redriven = [] } = said;
   return {
     memberId,
     ...(turn !== undefined && { turn }),
@@ -176,6 +190,7 @@ function groupAnswer(answer: Answer): GroupAnswer {
       ...(partition !== undefined && { partition }),
       error: entryError(error ?? problem),
     })),
+    redriven: redriven.map(({ id, error }) => ({ id, ...(error && { error: entryError(error) }) })),
     bytes: answer.bytes.length,
   };
 }

@@ -62,14 +62,18 @@ export class GroupCommits {
    * @returns where it is kept; `lost` when the partition is no longer this member's; `passed` when its offset is committed
    *   already, so that the backbone does not keep it
    */
-  async deadLetter(held: HeldPartition, { offset }: FetchedRecord, error: unknown, attempts: number): Promise<Burial> {
+  async deadLetter(held: HeldPartition, record: FetchedRecord, error: unknown, attempts: number): Promise<Burial> {
+    const { offset, redriven } = record;
     try {
       const { topic, partition, epoch } = held;
       const { memberId } = this.#membership;
-      const letter = { memberId, topic, partition, offset, epoch, attempts, error: described(error) };
+      const about = { memberId, topic, partition, offset, epoch, attempts, error: described(error) };
+      const letter = { ...about, ...(redriven && { redriven: redriven.times }) };
       return await this.#calls.deadLetter(letter, held.signal);
     } catch (failure) {
-      if (failure instanceof ApiError && failure.code === 'commit_regressed') return 'passed';
+      const code = failure instanceof ApiError ? failure.code : undefined;
+      // Of a redriven record alone: whether the partition is, too, the next answer tells.
+      if (code === 'commit_regressed' || (redriven && code === 'fenced')) return 'passed';
       this.#refused(held, failure);
       return 'lost';
     }

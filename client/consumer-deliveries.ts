@@ -20,7 +20,7 @@ export class Deliveries {
   of({ topic, partition, epoch }: HeldPartition, record: FetchedRecord): RecordDelivery {
     const { offset } = record;
     return {
-      ...{ group: this.#group, topic, partition, offset, epoch, isRedriven: 'redriven' in record },
+      ...{ group: this.#group, topic, partition, offset, epoch, isRedriven: record.redriven !== undefined },
       identify: (anew = false) => this.#identify(topic, anew),
     };
   }

@@ -81,7 +81,15 @@ export type HandlerCall<T> = (
   held: HeldPartition,
   messages: readonly ReceivedMessage<T>[],
   now: () => number,
+  progress?: HandlerProgress,
 ) => Promise<void>;
+
+/** What has been processed: a partition's offset, unless it is something else. */
+export interface HandlerProgress {
+  readonly processed: number;
+  /** Everything below `offset` is processed. */
+  resolve(offset: number): void;
+}
 
 /** @returns how the handler is called, and whether it takes more than one message at a time */
 export function handlerCallOf<T>(
@@ -92,18 +100,18 @@ export function handlerCallOf<T>(
   if (eachBatch === undefined) {
     return {
       batched: false,
-      async call(held, [message], now) {
+      async call(held, [message], now, progress = held) {
         const { jumps } = held;
         await eachMessage!(
           withTools(held, host, now, { topic: held.topic, partition: held.partition, message: message! }),
         );
-        if (!held.lost && held.jumps === jumps) held.resolve(message!.offset + 1);
+        if (!held.lost && held.jumps === jumps) progress.resolve(message!.offset + 1);
       },
     };
   }
   return {
     batched: true,
-    async call(held, messages, now) {
+    async call(held, messages, now, progress = held) {
       const { jumps } = held;
       const isCurrent = () => !held.lost && held.jumps === jumps;
       const end = messages.at(-1)!.offset + 1;
@@ -113,7 +121,7 @@ export function handlerCallOf<T>(
           if (!Number.isSafeInteger(offset)) {
             throw new InvalidOptions(`'offset' must be that of a message, not ${JSON.stringify(offset)}`);
           }
-          if (isCurrent() && offset + 1 > held.processed) held.resolve(Math.min(offset + 1, end));
+          if (isCurrent() && offset + 1 > progress.processed) progress.resolve(Math.min(offset + 1, end));
         },
         commitOffsetsIfNecessary: () => host.commitIfDue(),
         uncommittedOffsets: () => host.uncommitted(),
@@ -121,7 +129,7 @@ export function handlerCallOf<T>(
         isStale: () => !isCurrent() || held.revoked || host.isPaused(held),
       };
       await eachBatch(withTools(held, host, now, own));
-      if (eachBatchAutoResolve && isCurrent()) held.resolve(end);
+      if (eachBatchAutoResolve && isCurrent()) progress.resolve(end);
     },
   };
 }

@@ -8,6 +8,7 @@ import type { HandlerCall } from './consumer-handlers.ts';
 import { TURN_MS } from './consumer-limits.ts';
 import type { Settings } from './consumer-options.ts';
 import type { HeldPartition } from './consumer-partition.ts';
+import { RedrivenHandling } from './consumer-redriven.ts';
 import { ValidationError } from './errors.ts';
 import { type FetchedRecord, messageOf, type ReceivedMessage } from './messages.ts';
 import { Payloads } from './payload.ts';
@@ -40,14 +41,17 @@ interface HandlingOptions<T> {
 /** Hands records to the user's handler, in order, and decides what becomes of those that fail. */
 export class Handling<T> {
   readonly #options: HandlingOptions<T>;
-  readonly #payloads: Payloads;
-  readonly #deliveries: Deliveries;
+  /** What the handler gets of a record. Throws as `messageOf` does. */
+  readonly #message: (held: HeldPartition, record: FetchedRecord) => Promise<ReceivedMessage<T>>;
+  readonly #redriven: RedrivenHandling<T>;
 
   constructor(options: HandlingOptions<T>) {
     const { connection, settings } = options;
     this.#options = options;
-    this.#payloads = new Payloads(connection);
-    this.#deliveries = new Deliveries(connection, settings.groupId);
+    const [payloads, deliveries] = [new Payloads(connection), new Deliveries(connection, settings.groupId)];
+    this.#message = (held, record) =>
+      messageOf({ ...record, delivery: deliveries.of(held, record) }, settings.codec, payloads);
+    this.#redriven = new RedrivenHandling({ ...options, message: this.#message });
   }
 
   /** One partition's turn: a batch, or messages one by one for a while. */
@@ -56,7 +60,7 @@ export class Handling<T> {
     const endsAt = surroundings.now() + TURN_MS;
     try {
       do {
-        await this.#step(held);
+        await (held.redriven.length > 0 ? this.#redriven.step(held) : this.#step(held));
       } while (surroundings.now() < endsAt && held.retryAt <= surroundings.now() && host.mayGoOn(held));
     } catch (error) {
       host.crash(error instanceof Error ? error : new Error(String(error)));
@@ -109,13 +113,10 @@ export class Handling<T> {
     held: HeldPartition,
     records: readonly FetchedRecord[],
   ): Promise<{ messages: ReceivedMessage<T>[]; damage?: Failure }> {
-    const { codec } = this.#options.settings;
     const messages: ReceivedMessage<T>[] = [];
     for (const record of records) {
       try {
-        messages.push(
-          await messageOf({ ...record, delivery: this.#deliveries.of(held, record) }, codec, this.#payloads),
-        );
+        messages.push(await this.#message(held, record));
       } catch (error) {
         const final = error instanceof ValidationError || error instanceof RecordUnreadable;
         return { messages, damage: { error, records: [record], final } };

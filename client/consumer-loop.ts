@@ -146,10 +146,10 @@ export class GroupLoop {
     const { membership, settings } = this.#options;
     if (this.#trouble) return this.#trouble.until;
     if (!this.#joined) return this.#mode === 'polling' ? 0 : Number.POSITIVE_INFINITY;
-    const { commit, release } = membership.commits(settings.commit === 'manual' ? 'none' : 'all');
+    const { commit, release, redriven } = membership.commits(settings.commit === 'manual' ? 'none' : 'all');
     return Math.min(
       this.#contactAt + settings.sessionTimeoutMs / HEARTBEATS_PER_SESSION,
-      release.length > 0 ? 0 : Number.POSITIVE_INFINITY,
+      release.length > 0 || redriven.some(({ done }) => done) ? 0 : Number.POSITIVE_INFINITY,
       commit.length > 0 ? this.#commitAt + settings.autoCommitIntervalMs : Number.POSITIVE_INFINITY,
       this.#isPollWanted() ? this.#pollAt + this.#pace.pauseMs : Number.POSITIVE_INFINITY,
     );
@@ -202,7 +202,7 @@ export class GroupLoop {
         ...(settings.instanceId !== undefined && { instanceId: settings.instanceId }),
         topics,
         ...membership.positions(host.isFetched),
-        ...{ commit: sent.commit, release: sent.release, waitMs },
+        ...{ commit: sent.commit, release: sent.release, redriven: sent.redriven, waitMs },
         ...{ maxRecords: settings.maxRecords, maxBytes: settings.maxBytes },
         ...{ sessionTimeoutMs: settings.sessionTimeoutMs, autoOffsetReset: settings.autoOffsetReset },
         ...(reset !== 'stay' && { reset }),
@@ -219,9 +219,13 @@ export class GroupLoop {
   async #heartbeat(sent: Sent): Promise<GroupAnswer> {
     const { calls, membership, emitter } = this.#options;
     const startedAt = this.#now();
-    const { commit, release } = sent;
+    const { commit, release, redriven } = sent;
     const { positions } = membership.positions(() => false);
-    const answer = await calls.heartbeat(membership.memberId, { positions, commit, release }, this.#callOptions(0));
+    const answer = await calls.heartbeat(
+      membership.memberId,
+      { positions, commit, release, redriven },
+      this.#callOptions(0),
+    );
     emitter.emit('heartbeat', { durationMs: this.#now() - startedAt });
     return answer;
   }

@@ -1,3 +1,4 @@
+import { REDRIVEN_REPORTS_MAX } from '../shared/domain/redrive-limits.ts';
 import type {
   Assigned,
   CommitOutcome,
@@ -6,6 +7,7 @@ import type {
   Owned,
   OwnedOffset,
   PollRequest,
+  RedrivenReport,
 } from './consumer-calls.ts';
 import type { TopicPartition, TopicPartitionOffset } from './consumer-errors.ts';
 import { HeldPartition, keyOf } from './consumer-partition.ts';
@@ -33,6 +35,8 @@ export interface Changes {
   readonly committed: TopicPartitionOffset[];
   readonly refused: (TopicPartitionOffset & { readonly error: Error })[];
   readonly outOfRange: OutOfRange[];
+  /** Redriven records that were done, and given to another meanwhile. */
+  readonly overtaken: { readonly id: string; readonly error: Error }[];
   /** Positions that the backbone moved because it was asked to. */
   readonly jumped: { readonly partition: HeldPartition; readonly from: number; readonly to: number }[];
 }
@@ -43,6 +47,8 @@ export class Membership {
   readonly #held = new Map<string, HeldPartition>();
   /** Wanted back, though this member knows nothing of them: an answer that told so was lost. */
   #strays: readonly Owned[] = [];
+  /** Redriven records that are done, by id, with the epoch under which they came: it outlives what is held. */
+  readonly #done = new Map<string, number>();
 
   /** @param memberId what is proposed until the first answer */
   constructor(memberId: string) {
@@ -71,7 +77,19 @@ export class Membership {
       if (isMeant && uncommitted !== undefined) commit.push({ topic, partition, offset: uncommitted, epoch });
       if (held.releasing) release.push({ topic, partition, epoch });
     }
-    return { commit, release };
+    return { commit, release, redriven: this.#redriven() };
+  }
+
+  /** All that is in hand, and all that is done: what is named is not given again. */
+  #redriven(): RedrivenReport[] {
+    for (const held of this.#held.values()) this.#noteDone(held);
+    const done = [...this.#done].map(([id, epoch]) => ({ id, epoch, done: true as const }));
+    const inHand = this.held.flatMap(({ redriven, epoch }) => redriven.map((one) => ({ id: one.redriven!.id, epoch })));
+    return [...done, ...inHand].slice(0, REDRIVEN_REPORTS_MAX);
+  }
+
+  #noteDone(held: HeldPartition): void {
+    for (const id of held.takeDone()) this.#done.set(id, held.epoch);
   }
 
   /** Where each partition goes on; what is not to be fetched is in `paused`. */
@@ -107,6 +125,8 @@ export class Membership {
       sent.commit,
       changes,
     );
+    for (const { id, done } of sent.redriven) if (done) this.#done.delete(id);
+    for (const { id, error } of answer.redriven) if (error) changes.overtaken.push({ id, error });
     this.#released(sent.release);
     this.#reconcile(answer, changes);
     this.#take(answer, sent, changes);
@@ -157,6 +177,7 @@ export class Membership {
 
   #lose(held: HeldPartition, why: string): HeldPartition {
     held.lose(why);
+    this.#noteDone(held);
     this.#held.delete(keyOf(held));
     return held;
   }
@@ -164,7 +185,9 @@ export class Membership {
   #released(release: readonly Owned[]): void {
     for (const entry of release) {
       const held = this.#held.get(keyOf(entry));
-      if (held?.epoch === entry.epoch) this.#held.delete(keyOf(entry));
+      if (held?.epoch !== entry.epoch) continue;
+      this.#noteDone(held);
+      this.#held.delete(keyOf(entry));
     }
   }
 
@@ -182,6 +205,7 @@ export class Membership {
       if (!wanted.has(keyOf(held)) || held.revoked) continue;
       held.revoked = true;
       held.giveBack();
+      held.giveBackRedriven();
       changes.revoked.push(held);
     }
   }
@@ -190,7 +214,8 @@ export class Membership {
     const { named, reads, reset, release } = sent;
     const unwanted = new Set([...revoked, ...release].map(keyOf));
     const byPartition = new Map<string, FetchedRecord[]>();
-    for (const record of records) byPartition.set(keyOf(record), [...(byPartition.get(keyOf(record)) ?? []), record]);
+    const ordinary = records.filter(({ redriven }) => redriven === undefined);
+    for (const record of ordinary) byPartition.set(keyOf(record), [...(byPartition.get(keyOf(record)) ?? []), record]);
     for (const entry of assigned) {
       const key = keyOf(entry);
       let held = this.#held.get(key);
@@ -201,7 +226,11 @@ export class Membership {
         held = new HeldPartition({ ...entry, offset: brought[0]?.offset ?? entry.offset });
         this.#held.set(key, held);
         changes.assigned.push(held);
-      } else if (held.revoked || !reads || named.get(held) !== held.moves) continue;
+      } else if (held.revoked || !reads) continue;
+      held.takeRedriven(
+        records.filter((one) => one.redriven && keyOf(one) === key && !this.#done.has(one.redriven.id)),
+      );
+      if (named.get(held) !== held.moves && !changes.assigned.includes(held)) continue;
       if (entry.error) noteOutOfRange(held, entry, changes);
       else
         advance(held, entry, brought, bytes * (brought.length / Math.max(1, records.length)), reset === true, changes);
@@ -211,7 +240,7 @@ export class Membership {
 
 const noChanges = (): Changes => ({
   ...{ assigned: [], revoked: [], lost: [], committed: [], refused: [] },
-  ...{ outOfRange: [], jumped: [] },
+  ...{ outOfRange: [], jumped: [], overtaken: [] },
 });
 
 function isNamed(named: Sent['named'], { topic, partition, epoch }: Owned): boolean {

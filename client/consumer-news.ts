@@ -5,7 +5,7 @@ import type { Changes } from './consumer-membership.ts';
 
 /** Tells listeners, and the log where somebody should know, what an answer has changed. */
 export function tellChanges(emitter: Emitter, logger: Logger, changes: Changes): void {
-  const { assigned, revoked, lost, committed, refused, outOfRange, jumped } = changes;
+  const { assigned, revoked, lost, committed, refused, outOfRange, jumped, overtaken } = changes;
   if (assigned.length + revoked.length + lost.length > 0) {
     emitter.emit('rebalance', {
       assigned: assigned.map((held) => ({ ...placeOf(held), offset: held.processed })),
@@ -18,6 +18,7 @@ export function tellChanges(emitter: Emitter, logger: Logger, changes: Changes):
     logger.warn('A commit was refused', refusal);
     emitter.emit('commit.refused', refusal);
   }
+  for (const told of overtaken) logger.warn('A redriven record was done, and given to another meanwhile', told);
   for (const { partition: held, logStartOffset } of outOfRange) {
     const { position } = held;
     const told = { ...placeOf(held), position, logStartOffset, skipped: Math.max(0, logStartOffset - position) };

@@ -43,6 +43,13 @@ export class HeldPartition implements TopicPartition {
   jumps = 0;
   /** Counts changes of `position` other than by answers: an answer to an earlier poll is not for it. */
   moves = 0;
+  /** Failed attempts at the redriven record that is next. */
+  redrivenAttempts = 0;
+  /** Set while a handler has the first of them. */
+  isBusyWithRedriven = false;
+  #redriven: FetchedRecord[] = [];
+  /** Those that are done, which the backbone has still to be told. */
+  #done: string[] = [];
   #queue: FetchedRecord[] = [];
   #bytes = 0;
   readonly #lost = new AbortController();
@@ -79,7 +86,14 @@ export class HeldPartition implements TopicPartition {
     return this.#bytes;
   }
   get inHand(): boolean {
-    return this.busyUntil !== null || this.#queue.length > 0;
+    return this.busyUntil !== null || this.isBusyWithRedriven || this.hasWork;
+  }
+  get hasWork(): boolean {
+    return this.#queue.length + this.#redriven.length > 0;
+  }
+  /** Records that came back from the dead letters, in hand: they come before the others, and their offsets lie behind. */
+  get redriven(): readonly FetchedRecord[] {
+    return this.#redriven;
   }
   /** What is processed and not committed yet; undefined when there is nothing to say. */
   get uncommitted(): number | undefined {
@@ -92,6 +106,30 @@ export class HeldPartition implements TopicPartition {
     this.#bytes = bytes;
     this.position = position;
     this.processed = Math.max(this.processed, records[0]?.offset ?? position);
+  }
+
+  /** Takes redriven records that are not in hand already. */
+  takeRedriven(records: readonly FetchedRecord[]): void {
+    const known = new Set(this.#redriven.map(({ redriven }) => redriven?.id));
+    this.#redriven.push(...records.filter(({ redriven }) => !known.has(redriven?.id)));
+  }
+
+  /** The first redriven record is `done`, which is to be told, or over. */
+  endRedriven(record: FetchedRecord, how: 'done' | 'over'): void {
+    this.#redriven = this.#redriven.filter((other) => other !== record);
+    if (how === 'done') this.#done.push(record.redriven!.id);
+    this.redrivenAttempts = 0;
+    this.retryAt = 0;
+  }
+
+  /** Those that are done and were not taken yet. */
+  takeDone(): string[] {
+    return this.#done.splice(0);
+  }
+
+  /** What no handler has comes to whoever has the partition next. */
+  giveBackRedriven(): void {
+    this.#redriven = this.isBusyWithRedriven ? this.#redriven.slice(0, 1) : [];
   }
 
   /** Everything below `offset` is processed. */
@@ -133,6 +171,7 @@ export class HeldPartition implements TopicPartition {
 
   lose(why: string): void {
     this.#queue = [];
+    this.#redriven = [];
     this.#bytes = 0;
     this.#lost.abort(new PartitionLost(this, why));
     this.#handler?.abort(this.signal.reason);

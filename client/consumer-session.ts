@@ -199,7 +199,7 @@ export class ConsumerSession<T> implements LoopHost, HandlingHost, HandlerHost, 
   }
 
   mayGoOn(held: HeldPartition): boolean {
-    const wanted = held.queue.length > 0 && !held.revoked && !held.lost && !this.isPaused(held);
+    const wanted = held.hasWork && !held.revoked && !held.lost && !this.isPaused(held);
     return wanted && this.isRunning() && this.#loop.fresh;
   }
 

@@ -16,6 +16,9 @@ export interface WireRecord {
   readonly valueEncoding?: 'json' | 'utf8' | 'base64' | 'url';
   readonly headers?: readonly (readonly [WireText, WireText | null])[];
   readonly error?: { readonly code: string };
+  /** Of one that came back from the dead letters. */
+  readonly redriven?: number;
+  readonly deadLetter?: string;
 }
 
 /**
@@ -39,6 +42,7 @@ export function fetchedRecords(
     key: keyOf(record),
     value: fetchedValue(record, answer, spans[i]),
     headers: (record.headers ?? []).map(headerOf),
+    ...(record.redriven && { redriven: { id: record.deadLetter!, times: record.redriven } }),
   }));
 }
 

@@ -17,6 +17,7 @@ export type {
   OffsetTime,
   PartitionOffsets,
   Redrive,
+  RedriveCorrection,
   TopicChange,
   TopicDescription,
 } from './admin-words.ts';

@@ -26,6 +26,8 @@ export interface FetchedRecord {
   readonly headers: readonly MessageHeader[];
   /** Set where it comes to a member of a group. */
   readonly delivery?: RecordDelivery;
+  /** Of one that came back from the dead letters: of which, and how often. */
+  readonly redriven?: { readonly id: string; readonly times: number };
 }
 
 /** A record as a handler gets it. */
@@ -43,6 +45,8 @@ export class ReceivedMessage<T> {
   readonly upload: UploadLink | null;
   /** By what right a consumer has it, for `processOnce`. Undefined of a reader's: nobody's effects are bound to it. */
   readonly delivery: RecordDelivery | undefined;
+  /** Times it came back from the dead letters; 0: it comes as it lies in its partition. */
+  readonly redriven: number;
   readonly #payloads: Payloads;
 
   constructor(record: FetchedRecord, value: T | null, payloads: Payloads) {
@@ -55,6 +59,7 @@ export class ReceivedMessage<T> {
     this.headers = record.headers;
     this.upload = record.value.kind === 'upload' ? record.value.link : null;
     this.delivery = record.delivery;
+    this.redriven = record.redriven?.times ?? 0;
     this.#payloads = payloads;
   }
 

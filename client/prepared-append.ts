@@ -88,7 +88,7 @@ export class PreparedAppend {
    * Finds out what became of the transaction: `true` to `committed` means that business write and records are stored,
    * `false` that neither is, nor will be. Until it is settled, do not prepare the same records again.
    *
-   * @param outcome what `send` answered: then no call is made; or what it threw; or nothing, as in `finally`
+   * @param outcome what `send`, or `processOnce`, answered: then no call is made; or what it threw; or nothing, as in `finally`
    * @throws {ApiError} @throws {ConnectionError} @throws {RequestTimeout} nothing is decided; call it again
    */
   readonly settle = (outcome?: unknown): Promise<Settled> => {
@@ -143,8 +143,9 @@ export async function prepareAppend<T>(
 }
 
 function isDone(outcome: unknown): boolean {
-  const metadata = (outcome as { $metadata?: { httpStatusCode?: number } } | undefined)?.$metadata;
-  return !(outcome instanceof Error) && metadata?.httpStatusCode === 200;
+  if (typeof outcome !== 'object' || outcome === null || outcome instanceof Error) return false;
+  const { $metadata, done } = outcome as { $metadata?: { httpStatusCode?: number }; done?: boolean };
+  return done === true || $metadata?.httpStatusCode === 200;
 }
 
 function fromBase64<Value extends object>([name, value]: [string, Value | { B: string }]) {

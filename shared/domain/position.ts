@@ -28,6 +28,8 @@ export interface PushState {
   readonly failure?: Failure;
   /** Dead letters one after another, with nothing delivered in between; absent: none. */
   readonly deadLettersInARow?: number;
+  /** Redriven dead letters that failed one after another; absent: none. */
+  readonly redrivesFailed?: number;
   /** The last call was slow, failed or met nobody: the next one is made where it holds up none that are quick. */
   readonly isSlow?: boolean;
   /** Offsets that retention has overtaken, all in all; absent: none. */

@@ -147,13 +147,14 @@ function rangeAfter(failure: Failure | undefined, committed: number): { readonly
 }
 
 function went(push: PushState, call: Call, committed: number, hasMore: boolean): Outcome {
-  const { failure, expired, lastError } = push;
+  const { failure, redrivesFailed, expired, lastError } = push;
   const isSlow = call.tookMs >= SLOW_CALL_MS;
   return {
     kind: 'went',
     committed,
     push: {
       ...rangeAfter(failure, committed),
+      ...(redrivesFailed !== undefined && { redrivesFailed }),
       ...(isSlow && { isSlow }),
       ...(expired !== undefined && { expired }),
       ...(lastError && { lastError }),

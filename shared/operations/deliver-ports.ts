@@ -56,7 +56,10 @@ export interface DeliverPorts extends GroupPorts, KeepPorts, WakePorts {
   readonly redrives: {
     /** Of a partition, by offset; strongly consistent. */
     first(group: GroupId, partition: PartitionId): Promise<Redrive | undefined>;
+    list(group: GroupId, limit: number, of: PartitionId): Promise<readonly Redrive[]>;
     postpone(group: GroupId, letter: DeadLetterId, at: number): Promise<void>;
+    /** Its letter lies as before. */
+    recall(group: GroupId, letter: DeadLetterId): Promise<void>;
     /** Removes the letter; its objects, if it has some, stay. @returns false: it is gone, or marked anew */
     end(group: GroupId, letter: DeadLetterId, seen: { readonly redriveAt?: number }): Promise<boolean>;
     /** It failed, and stands as given. @returns false: as of `end` */

@@ -2,7 +2,9 @@ import { type DeadLetter, landedAgain, type Redrive } from '../domain/dead-lette
 import { type Delivered, type DeliveryRecord, deliveryError } from '../domain/delivery.ts';
 import { TopicNotFound } from '../domain/errors.ts';
 import { REDRIVE_AWAY_MS, RETENTION_MS_DEFAULT } from '../domain/limits.ts';
+import { actOnAll } from '../domain/parallel.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
+import { REDRIVES_RECALLED_MAX } from '../domain/redrive-limits.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
 import { redrivenOf, removeObjects } from './letter-payload.ts';
@@ -27,6 +29,8 @@ export type RedriveEnd =
   | { readonly kind: 'idle' | 'taken' | 'aside' | 'stopped' }
   | { readonly kind: 'later'; readonly waitMs: number };
 
+/** What a position shows of redrives that were stopped. */
+const REDRIVE_STOPPED = 'redrive_stopped';
 const NAMELESS = { name: 'redrive_failed', message: 'the record was not taken' };
 
 /**
@@ -70,6 +74,7 @@ export class RedriveRun {
     for (let next: Redrive | undefined = first; next !== undefined; next = await this.#first()) {
       const waitMs = next.at - this.#ports.clock.now();
       if (waitMs > 0) return { kind: 'later', waitMs };
+      if (this.#hasFailed) return this.#recallAll();
       if (this.#ports.aside !== undefined && this.#push.isSlow) return { kind: 'aside' };
       if (!this.#lease.hasTime()) return { kind: 'later', waitMs: 0 };
       if (!(await this.#lease.renew(this.#progress))) return { kind: 'taken' };
@@ -77,6 +82,27 @@ export class RedriveRun {
       if (standing !== 'same') return standing === 'over' ? { kind: 'stopped' } : { kind: 'later', waitMs: 0 };
       if ((await this.#giveBack(next)) === 'stopped') return { kind: 'stopped' };
     }
+    return this.#hasFailed ? this.#recallAll() : { kind: 'idle' };
+  }
+
+  get #hasFailed(): boolean {
+    return (this.#push.redrivesFailed ?? 0) >= this.#of.subscription.haltAfterDeadLetters;
+  }
+
+  /** So many have failed in a row that the others would: they lie as before, until somebody asks for them again. */
+  async #recallAll(): Promise<RedriveEnd> {
+    const { group } = this.#of.id;
+    const { redrives, clock } = this.#ports;
+    for (;;) {
+      if (!this.#lease.hasTime()) return { kind: 'later', waitMs: 0 };
+      const some = await redrives.list(group, REDRIVES_RECALLED_MAX, this.#of.id);
+      if (some.length === 0) break;
+      if (!(await this.#lease.renew(this.#progress))) return { kind: 'taken' };
+      await actOnAll(some, (redrive) => redrives.recall(group, redrive));
+    }
+    const { redrivesFailed: count, ...push } = this.#push;
+    const message = `${count} redriven dead letters in a row failed: the others lie as before`;
+    this.#push = { ...push, lastError: { name: REDRIVE_STOPPED, message, at: clock.now() } };
     return { kind: 'idle' };
   }
 
@@ -117,6 +143,8 @@ export class RedriveRun {
     if (delivered.kind === 'done') {
       // The item first: without its object, a run that dies in between would leave a record that looks lost.
       // Marked anew meanwhile, corrected perhaps, it is to be given back once more.
+      const { redrivesFailed: _, ...push } = this.#push;
+      this.#push = push;
       if (!(await redrives.end(group, letter, seenOf(letter)))) return 'on';
       await removeObjects(this.#ports.deadLetterObjects, group, letter);
       return 'on';
@@ -145,6 +173,7 @@ export class RedriveRun {
     await this.#ports.deadLetterQueue.tell(group, landed);
     if (await this.#ports.redrives.land(group, landed, seenOf(letter))) {
       this.#ports.observe({ kind: 'dead_letters', count: 1 });
+      this.#push = { ...this.#push, redrivesFailed: (this.#push.redrivesFailed ?? 0) + 1 };
     }
   }
 

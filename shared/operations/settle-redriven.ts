@@ -50,7 +50,10 @@ async function settle(
 
 /**
  * A commit of the offset behind a redriven record, by whoever it was given to, says that it is done: it is what a member
- * sends that commits record by record and knows nothing of redrives. @returns false: it is none @throws as `settleRedriven`
+ * sends that commits record by record and knows nothing of redrives. Only where that lies behind what is committed: what is
+ * committed already may be committed again by a call that is repeated, because its answer, and the record with it, was lost.
+ *
+ * @returns false: it is none @throws as `settleRedriven`
  */
 export async function settledByCommit(
   ports: Ports,

@@ -62,6 +62,7 @@ export function toPosition(item: Item): Position {
  *
  *   failure?     {retryAt, attempts, absences, span, end, firstFailedAt}, numbers
  *   inARow?      dead letters one after another
+ *   redrives?    redriven dead letters that failed one after another
  *   slow?        true
  *   expired?     offsets that retention has overtaken
  *   lastError?   {name, message, at}
@@ -75,13 +76,21 @@ const FAILURE = [
   'firstFailedAt',
 ] as const satisfies (keyof Failure)[];
 
-export function pushToMap({ failure, deadLettersInARow, isSlow, expired, lastError }: PushState): AttributeValue {
+export function pushToMap({
+  failure,
+  deadLettersInARow,
+  redrivesFailed,
+  isSlow,
+  expired,
+  lastError,
+}: PushState): AttributeValue {
   return {
     M: {
       ...(failure && {
         failure: { M: Object.fromEntries(FAILURE.map((name) => [name, { N: String(failure[name]) }])) },
       }),
       ...(deadLettersInARow && { inARow: { N: String(deadLettersInARow) } }),
+      ...(redrivesFailed && { redrives: { N: String(redrivesFailed) } }),
       ...(isSlow && { slow: { BOOL: true } }),
       ...(expired && { expired: { N: String(expired) } }),
       ...(lastError && {
@@ -93,13 +102,14 @@ export function pushToMap({ failure, deadLettersInARow, isSlow, expired, lastErr
   };
 }
 
-function toPush({ failure, inARow, slow, expired, lastError }: Item): PushState {
+function toPush({ failure, inARow, redrives, slow, expired, lastError }: Item): PushState {
   const error = lastError?.M;
   return {
     ...(failure && {
       failure: Object.fromEntries(FAILURE.map((name) => [name, Number(failure.M![name]!.N)])) as unknown as Failure,
     }),
     ...(inARow && { deadLettersInARow: Number(inARow.N) }),
+    ...(redrives && { redrivesFailed: Number(redrives.N) }),
     ...(slow && { isSlow: true }),
     ...(expired && { expired: Number(expired.N) }),
     ...(error && {

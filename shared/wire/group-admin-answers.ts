@@ -27,9 +27,10 @@ export function groupAnswer(description: {
   readonly members: readonly ShownMember[];
   readonly offsets: readonly ShownOffset[];
 }): ApiAnswer {
-  const { name, id, createdAt } = description.group;
+  const { name, id, createdAt, redrives: { failed, stoppedAt } = {} } = description.group;
   return jsonAnswer({
     ...{ group: name, id, createdAt },
+    ...((failed ?? stoppedAt) !== undefined && { redrives: { failed, stoppedAt } }),
     members: description.members.map(({ memberId, instanceId, lastSeenAt, ...member }) => ({
       memberId,
       ...(instanceId !== undefined && { instanceId }),

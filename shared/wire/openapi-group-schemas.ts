@@ -147,33 +147,40 @@ export const GROUP_SCHEMAS: { [name: string]: Json } = {
   Committed: object({ commits: COMMITTED }),
   ...DEAD_LETTER_SCHEMAS,
   Groups: object({ groups: list(object({ group: TEXT, id: TEXT, createdAt: MS })), nextToken: TEXT }, ['groups']),
-  Group: object({
-    ...{ group: TEXT, id: TEXT, createdAt: MS },
-    members: list(
-      object(
-        {
-          memberId: TEXT,
-          instanceId: TEXT,
-          ...{ joinedAt: MS, lastSeenAt: MS, sessionTimeoutMs: integer() },
-          topics: list(TEXT),
-          assigned: { ...list(named('Owned')), description: 'What it owns' },
-        },
-        ['memberId', 'joinedAt', 'lastSeenAt', 'sessionTimeoutMs', 'topics', 'assigned'],
+  Group: object(
+    {
+      ...{ group: TEXT, id: TEXT, createdAt: MS },
+      members: list(
+        object(
+          {
+            memberId: TEXT,
+            instanceId: TEXT,
+            ...{ joinedAt: MS, lastSeenAt: MS, sessionTimeoutMs: integer() },
+            topics: list(TEXT),
+            assigned: { ...list(named('Owned')), description: 'What it owns' },
+          },
+          ['memberId', 'joinedAt', 'lastSeenAt', 'sessionTimeoutMs', 'topics', 'assigned'],
+        ),
       ),
-    ),
-    offsets: list(
-      object(
-        {
-          ...PARTITION_OF,
-          committed: { type: ['integer', 'null'], description: 'null: the group has never had the partition' },
-          highWatermark: OFFSET,
-          lag: { ...integer(), description: '`highWatermark` − `committed`' },
-          metadata: TEXT,
-        },
-        ['topic', 'partition', 'committed', 'highWatermark', 'lag'],
+      offsets: list(
+        object(
+          {
+            ...PARTITION_OF,
+            committed: { type: ['integer', 'null'], description: 'null: the group has never had the partition' },
+            highWatermark: OFFSET,
+            lag: { ...integer(), description: '`highWatermark` − `committed`' },
+            metadata: TEXT,
+          },
+          ['topic', 'partition', 'committed', 'highWatermark', 'lag'],
+        ),
       ),
-    ),
-  }),
+      redrives: object({ failed: integer(1), stoppedAt: MS }, [], {
+        description:
+          'Dead letters given back that failed again, one after another, and when the others were taken back',
+      }),
+    },
+    ['group', 'id', 'createdAt', 'members', 'offsets'],
+  ),
   Reset: object(
     {
       topic: NAME,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Group, type Member, memberExpiry } from '../../shared/domain/group.ts';
 import type { Plan } from '../../shared/domain/plan.ts';
 import { Assignments } from '../../shared/store/assignments.ts';
+import { GroupRedriveMarks } from '../../shared/store/group-redrives.ts';
 import { GroupTopics } from '../../shared/store/group-topics.ts';
 import { Groups } from '../../shared/store/groups.ts';
 import { memberKey } from '../../shared/store/keys.ts';
@@ -55,6 +56,27 @@ describe.each(STORE_ENGINES)('on %s', (_, open) => {
       const first = await groups.list(1, `page-a-${'0'.repeat(26)}`);
       expect(first).toMatchObject({ items: [{ name: names[1] }], next: names[1] });
       expect((await groups.list(2, first.next)).items.map(({ name }) => name)).toEqual([names[2], names[0]]);
+    });
+
+    it('tells of redrives to its members: as long as there may be some, and how many failed in a row', async () => {
+      const marks = new GroupRedriveMarks(engine.dynamodb, engine.stateTable);
+      const read = async () => (await groups.read(group.name, true))?.redrives;
+      expect(await marks.mark(group, NOW)).toBe(false);
+      await groups.create(group);
+      expect(await marks.mark({ ...group, id: newId() }, NOW)).toBe(false);
+      expect(await read()).toBeUndefined();
+      expect(await marks.mark(group, NOW)).toBe(true);
+      expect([await marks.fail(group), await marks.fail(group)]).toEqual([1, 2]);
+      await marks.stop(group, NOW + 1);
+      expect(await read()).toEqual({ at: NOW, failed: 2, stoppedAt: NOW + 1 });
+      await marks.succeed(group);
+      expect(await read()).toEqual({ at: NOW, stoppedAt: NOW + 1 });
+      await marks.mark(group, NOW + 2);
+      await marks.unmark(group, NOW);
+      expect(await read()).toEqual({ at: NOW + 2, stoppedAt: NOW + 1 });
+      await marks.unmark(group, NOW + 2);
+      expect(await read()).toEqual({ stoppedAt: NOW + 1 });
+      expect(await marks.fail({ ...group, id: newId() })).toBe(0);
     });
 
     it('is deleted as one incarnation, once, and the next is not touched', async () => {

@@ -191,6 +191,40 @@ describe.each(STORE_ENGINES)('on %s', (_, open) => {
       expect(await letters.read(group, letter)).toBeUndefined();
     });
 
+    it('is ended only as it was seen: by the epoch that it was given to, or as it was marked', async () => {
+      await redrives.begin(group, letter, NOW);
+      const entry = (await first())!;
+      expect(await redrives.give(group, entry, 7, NOW + 5)).toBe(true);
+      expect(await redrives.give(group, entry, 8, NOW + 5)).toBe(false);
+      const given = { ...place, at: NOW + 5, given: { epoch: 7, times: 1 } };
+      expect(await redrives.read(group, letter)).toEqual(given);
+      expect(await redrives.give(group, given, 8, NOW + 6)).toBe(true);
+      expect(await redrives.list(group, 5)).toEqual([{ ...place, at: NOW + 6, given: { epoch: 8, times: 2 } }]);
+      expect(await redrives.end(group, letter, { epoch: 7 })).toBe(false);
+      expect(await redrives.land(group, letter, { epoch: 7 })).toBe(false);
+      expect(await redrives.end(group, letter, { redriveAt: NOW + 1 })).toBe(false);
+      await redrives.begin(group, letter, NOW + 2);
+      expect(await first()).toMatchObject({ at: NOW + 2, given: { epoch: 8 } });
+      expect(await redrives.end(group, letter, { epoch: 8 })).toBe(true);
+      expect(await first()).toBeUndefined();
+    });
+
+    it('has what it was corrected to, which takes it from who had it, and may be taken back', async () => {
+      const object = { object: { size: 3, sha256: 'ab'.repeat(32) } };
+      for (const correction of [{ bytes: new Uint8Array([2]) }, object]) {
+        await redrives.begin(group, letter, NOW);
+        await redrives.give(group, (await first())!, 7, NOW);
+        await redrives.begin(group, letter, NOW, correction);
+        expect(await letters.read(group, letter)).toEqual({ ...letter, redriveAt: NOW, correction });
+        expect(await redrives.end(group, letter, { epoch: 7 })).toBe(false);
+      }
+      await redrives.recall(group, letter);
+      expect(await first()).toBeUndefined();
+      expect(await letters.read(group, letter)).toEqual({ ...letter, correction: object });
+      await redrives.begin(group, letter, NOW, null);
+      expect(await letters.read(group, letter)).toEqual({ ...letter, redriveAt: NOW });
+    });
+
     it('is not, once it is deleted: nothing that comes late brings it back', async () => {
       await redrives.begin(group, letter, NOW);
       expect(await letters.delete(group, { ...letter, redriveAt: NOW })).toBe(true);

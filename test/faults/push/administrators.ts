@@ -1,5 +1,6 @@
 import { BackboneError, PartitionsCannotShrink } from '../../../shared/domain/errors.ts';
 import { putSubscription, type SubscriptionWish } from '../../../shared/operations/put-subscription.ts';
+import { type LetterCodec, redriveDeadLetters } from '../../../shared/operations/redrive-dead-letters.ts';
 import { seekSubscription } from '../../../shared/operations/seek-subscription.ts';
 import { deleteSubscription, pauseSubscription, resumeSubscription } from '../../../shared/operations/subscriptions.ts';
 import { putTopic } from '../../../shared/operations/topics.ts';
@@ -8,6 +9,7 @@ import { type PushPorts, portsOf } from './ports.ts';
 import type { PushRun } from './push-run.ts';
 
 const TRIES_MAX = 12;
+const REDRIVE_MS = 25_000;
 
 /** Asks until somebody answers, or refuses. @returns undefined when nobody does, or it is refused */
 async function insist<T>(run: PushRun, act: (ports: PushPorts) => Promise<T>): Promise<T | undefined> {
@@ -49,6 +51,17 @@ export async function seek(run: PushRun, name: string): Promise<void> {
   run.seen.sought.push({ name, begin: world.now });
   const to = random.pick(['earliest', 'latest', { offset: random.between(0, 8) }, { at: world.now - 20_000 }] as const);
   await insist(run, (ports) => seekSubscription(ports, { subscription: name, to }));
+}
+
+/** Has all dead letters of a subscription given back that a filter may. */
+export async function redrive(run: PushRun, name: string): Promise<void> {
+  const rate = run.random.pick([undefined, undefined, 1, 20]);
+  const wish = { group: name, wanted: { filter: {} }, isDryRun: false, ...(rate && { ratePerSecond: rate }) };
+  // No record here has a key, and none is corrected.
+  const codec: LetterCodec = { keyOf: () => null, correct: () => 'payload_missing' };
+  await insist(run, (ports) =>
+    redriveDeadLetters(ports as never, { ...wish, deadline: ports.clock.now() + REDRIVE_MS }, codec),
+  );
 }
 
 /** Deletes a subscription, and makes it anew. */

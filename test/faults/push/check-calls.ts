@@ -59,12 +59,14 @@ function wrongIn(
 
 /** Of calls that end in time there is one at a time, unless somebody moved the position meanwhile. */
 function checkOverlaps(
-  { name, calls, changes, topicId, partition }: LineHistory,
+  { name, calls, redrives, changes, topicId, partition }: LineHistory,
   { skewMs }: PushHistory,
 ): PushViolation[] {
   if (skewMs > LEASE_SKEW_MS_MAX) return [];
   const found: PushViolation[] = [];
-  const begun = calls.filter(({ begin }) => begin !== undefined).toSorted((a, b) => a.begin! - b.begin!);
+  const begun = [...calls, ...redrives]
+    .filter(({ begin }) => begin !== undefined)
+    .toSorted((a, b) => a.begin! - b.begin!);
   const foreign = changes.filter(isForeign).map(({ at }) => at);
   for (const [i, call] of begun.entries()) {
     const other = begun.slice(Math.max(0, i - 3), i).find(({ isInTime, end = 0 }) => isInTime && end > call.begin!);

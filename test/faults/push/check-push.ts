@@ -1,5 +1,6 @@
 import { checkCalls } from './check-calls.ts';
 import { checkPositions } from './check-positions.ts';
+import { checkRedrives } from './check-redrives.ts';
 import type { PushHistory, PushViolation } from './history.ts';
 import { linesOf } from './index.ts';
 
@@ -9,5 +10,9 @@ import { linesOf } from './index.ts';
  * @returns what was broken; nothing: the history is one that a correct backbone can have
  */
 export function checkPush(history: PushHistory): PushViolation[] {
-  return linesOf(history).flatMap((line) => [...checkPositions(line, history), ...checkCalls(line, history)]);
+  return linesOf(history).flatMap((line) => [
+    ...checkPositions(line, history),
+    ...checkCalls(line, history),
+    ...checkRedrives(line),
+  ]);
 }

@@ -36,6 +36,10 @@ export const PUSH_SITUATIONS = [
   'subscription made again',
   'position of an added partition',
   'call of one who was fenced',
+  'letter redriven',
+  'redriven letter dead again',
+  'redriven letter done',
+  'redrives stopped',
 ] as const;
 
 export type PushSituation = (typeof PUSH_SITUATIONS)[number];

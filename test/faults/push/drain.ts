@@ -78,6 +78,12 @@ function behindOf(run: PushRun, topicId: string, partitions: number): string | u
       if ((position?.committed ?? 0) < end)
         return `${name} is at ${position?.committed} of ${end} of ${topicId}.${partition}`;
     }
+    const letters = new Map<string, boolean>();
+    for (const { groupId, topicId: of, partition, offset, after } of run.seen.letterChanges) {
+      if (groupId === item.group.id && of === topicId) letters.set(`${partition}.${offset}`, after?.isMarked ?? false);
+    }
+    const [on] = [...letters].filter(([, isMarked]) => isMarked);
+    if (on !== undefined) return `${name} has not had the redriven ${on[0]}`;
   }
   return undefined;
 }

@@ -46,6 +46,8 @@ export interface PushEnvironment extends Environment {
   readonly seeks: number;
   readonly resubscribed: number;
   readonly grow: number;
+  /** Of a subscription, to have its dead letters given back: per phase, three times. */
+  readonly redrives: number;
   readonly phaseMs: readonly [number, number];
   /** How many messages are worked on at once. */
   readonly concurrency: number;
@@ -89,6 +91,7 @@ const PLAIN: PushEnvironment = {
   seeks: 0.1,
   resubscribed: 0,
   grow: 0.1,
+  redrives: 0,
   phaseMs: [10_000, 60_000],
   concurrency: 50,
   timeoutsMs: [3_000, 8_000],
@@ -160,5 +163,11 @@ export const PUSH_ENVIRONMENTS: readonly PushEnvironment[] = [
     skewMs: 0,
     concurrency: 4,
     boundMs: 6_000,
+  },
+  {
+    ...PLAIN,
+    name: 'redrives',
+    moods: ['good', 'names', 'names', 'names none', 'away'],
+    ...{ partitions: 1, changes: 2, poison: 0.3, redrives: 0.9, halting: 0, dies: 0.1, standsStill: 0.05 },
   },
 ];

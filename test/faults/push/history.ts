@@ -14,6 +14,7 @@ export interface PushHistory {
   /** From outside. They may land long after they began. */
   readonly sought: readonly { readonly name: string; readonly begin: number }[];
   readonly letters: readonly KeptLetter[];
+  readonly letterChanges: readonly LetterChange[];
   /** Names of dead letters that were told, with the name of their group, and when. */
   readonly told: readonly { readonly group: string; readonly id: string; readonly at: number }[];
   readonly retentionMs: number;
@@ -39,6 +40,8 @@ export interface TargetCall extends Line {
   readonly name: string;
   readonly epoch: number;
   readonly records: readonly { readonly offset: number; readonly record: string }[];
+  /** Of one record that came back from the dead letters: how often. */
+  readonly redrives?: number;
   readonly sentAt: number;
   readonly begin?: number;
   /** When the target was done with it. */
@@ -68,6 +71,19 @@ export interface KeptLetter extends Line {
   readonly error: string;
 }
 
+/** What is known of a dead letter's way back. */
+export interface LetterState {
+  readonly redrives: number;
+  readonly isMarked: boolean;
+}
+
+export interface LetterChange extends Line {
+  readonly at: number;
+  readonly offset: number;
+  readonly before: LetterState | undefined;
+  readonly after: LetterState | undefined;
+}
+
 /** A promise that was broken, and by what. */
 export interface PushViolation {
   readonly kind:
@@ -89,6 +105,11 @@ export interface PushViolation {
     | 'two calls at once'
     | 'begun late'
     | 'late'
+    | 'redriven letter lost'
+    | 'landed without a failure'
+    | 'redrives stopped for nothing'
+    | 'redriven out of order'
+    | 'redriven to another'
     | 'unexpected error'
     | 'no end';
   readonly what: string;

@@ -1,6 +1,13 @@
 import type { Subscription } from '../../../shared/domain/subscription.ts';
 import type { HeldSlot } from '../simulator/mirror.ts';
-import { type KeptLetter, lineOf, type PositionChange, type PushHistory, type TargetCall } from './history.ts';
+import {
+  type KeptLetter,
+  type LetterChange,
+  lineOf,
+  type PositionChange,
+  type PushHistory,
+  type TargetCall,
+} from './history.ts';
 
 /** What one subscription's position in one partition has gone through, in the order of time. */
 export interface LineHistory {
@@ -10,8 +17,11 @@ export interface LineHistory {
   readonly topicId: string;
   readonly partition: number;
   readonly changes: readonly PositionChange[];
-  /** By when they were sent. */
+  /** By when they were sent; of records as they lie. */
   readonly calls: readonly TargetCall[];
+  /** Of those that came back from the dead letters. */
+  readonly redrives: readonly TargetCall[];
+  readonly letterChanges: readonly LetterChange[];
   readonly letters: ReadonlyMap<number, KeptLetter>;
   readonly slots: readonly HeldSlot[];
   /** As it was first. */
@@ -23,7 +33,15 @@ export interface LineHistory {
 /** Sorts a history by positions. Those of groups that never had a name are none of anybody's. */
 export function linesOf(history: PushHistory): LineHistory[] {
   const changes = groupBy(history.positions, lineOf);
-  const calls = groupBy(history.calls, lineOf);
+  const calls = groupBy(
+    history.calls.filter(({ redrives }) => redrives === undefined),
+    lineOf,
+  );
+  const redrives = groupBy(
+    history.calls.filter(({ redrives }) => redrives !== undefined),
+    lineOf,
+  );
+  const letterChanges = groupBy(history.letterChanges, lineOf);
   const letters = groupBy(history.letters, lineOf);
   const slots = groupBy(history.slots, ({ topicId, partition }) => `${topicId}.${partition}`);
   for (const list of slots.values()) list.sort((a, b) => a.base - b.base);
@@ -41,7 +59,10 @@ export function linesOf(history: PushHistory): LineHistory[] {
       {
         ...{ line, groupId, topicId, partition, subscription, name: subscription.group.name, changes: list },
         calls: calls.get(line) ?? [],
-        letters: new Map((letters.get(line) ?? []).map((letter) => [letter.offset, letter])),
+        redrives: redrives.get(line) ?? [],
+        letterChanges: letterChanges.get(line) ?? [],
+        // One that was delivered after all may be kept again, by one who was fenced or after a seek: the first one counts.
+        letters: new Map((letters.get(line) ?? []).toReversed().map((letter) => [letter.offset, letter])),
         slots: slots.get(`${topicId}.${partition}`) ?? [],
         deletedAt: deletedAt.get(groupId) ?? Number.POSITIVE_INFINITY,
       },

@@ -10,7 +10,6 @@ import type { SubscribedTopics } from '../../../shared/operations/wake-subscribe
 import { DeadLetterObjects } from '../../../shared/store/dead-letter-objects.ts';
 import { DeadLetterQueue } from '../../../shared/store/dead-letter-queue.ts';
 import { WakeQueue } from '../../../shared/store/wake-queue.ts';
-import { openKeptRecord } from '../../../shared/wire/dead-letter-delivery.ts';
 import type { Host } from '../simulator/host.ts';
 import { SimulatedClient } from '../simulator/sdk.ts';
 import type { World } from '../simulator/world.ts';
@@ -80,7 +79,7 @@ export function openPush(host: Host, { world, service, callOf, aside, noteSkew, 
     targets: { check: async () => ({}) },
     deliveries: { switch: async () => {} },
     callOf,
-    openLetter: openKeptRecord,
+    openLetter: (value, offset) => ({ record: { offset, timestamp: 0, key: null, value, headers: [] } }),
     openCall: (room, { filter }) => new CallSink(room, filter),
     aside: (wakeUp) => aside(host, wakeUp),
   };

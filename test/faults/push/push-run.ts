@@ -6,7 +6,7 @@ import { produce } from '../producers.ts';
 import { Run } from '../run.ts';
 import type { Host } from '../simulator/host.ts';
 import type { World } from '../simulator/world.ts';
-import { grow, pause, resubscribe, resume, seek, subscribe } from './administrators.ts';
+import { grow, pause, redrive, resubscribe, resume, seek, subscribe } from './administrators.ts';
 import { Background } from './background.ts';
 import type { PushSituation } from './coverage.ts';
 import { drain } from './drain.ts';
@@ -203,6 +203,9 @@ export class PushRun extends Run {
     maybe(environment.pauses, (name) => resume(this, name));
     maybe(environment.seeks, (name) => seek(this, name));
     maybe(environment.resubscribed, (name) => resubscribe(this, name, this.#drawWish(name)));
+    for (let i = environment.redrives > 0 ? 3 : 0; i > 0; i--) {
+      maybe(environment.redrives, (name) => redrive(this, name));
+    }
     maybe(environment.grow, () => grow(this));
     maybe(environment.recreate, async () => {
       await recreate(this);

@@ -4,7 +4,15 @@ import { toSubscription } from '../../../shared/store/subscription-item.ts';
 import type { Item } from '../simulator/expressions.ts';
 import type { Change } from '../simulator/tables.ts';
 import type { World } from '../simulator/world.ts';
-import type { KeptLetter, PositionChange, PushHistory, SubscriptionItem, TargetCall } from './history.ts';
+import type {
+  KeptLetter,
+  LetterChange,
+  LetterState,
+  PositionChange,
+  PushHistory,
+  SubscriptionItem,
+  TargetCall,
+} from './history.ts';
 
 /** Collects what targets see, and what the table holds of subscriptions, while a simulated world runs. */
 export class PushRecorder {
@@ -12,6 +20,7 @@ export class PushRecorder {
   readonly positions: PositionChange[] = [];
   readonly subscriptions: SubscriptionItem[] = [];
   readonly letters: KeptLetter[] = [];
+  readonly letterChanges: LetterChange[] = [];
   readonly told: PushHistory['told'][number][] = [];
   readonly made: PushHistory['made'][number][] = [];
   readonly sought: PushHistory['sought'][number][] = [];
@@ -37,7 +46,9 @@ export class PushRecorder {
       this.touched.set(sk, Math.max(this.touched.get(sk) ?? 0, Number(second)));
     } else if (sk === 'position') {
       this.positions.push({ at, groupId: second, ...parseLogKey(what), ...both(toPosition) });
-    } else if (what === 'dead-letters' && before === undefined) {
+    } else if (what === 'dead-letters') {
+      this.letterChanges.push({ at, groupId: second, ...parseDeadLetterSort(sk), ...both(letterState) });
+      if (before !== undefined) return;
       const { attempts, error } = after!;
       const kept = { attempts: Number(attempts!.N), error: error!.M!.name!.S! };
       this.letters.push({ at, groupId: second, ...parseDeadLetterSort(sk), ...kept });
@@ -50,9 +61,14 @@ export class PushRecorder {
   }
 
   history(of: Pick<PushHistory, 'retentionMs' | 'skewMs' | 'prompt'>): PushHistory {
-    const { calls, positions, subscriptions, letters, told, made, sought } = this;
+    const { calls, positions, subscriptions, letters, letterChanges, told, made, sought } = this;
     const { mirror } = this.#world;
     const reservedAt = (...offset: Parameters<typeof mirror.reservedAt>) => mirror.reservedAt(...offset);
-    return { ...of, slots: mirror.slots, calls, positions, subscriptions, letters, told, made, sought, reservedAt };
+    const found = { calls, positions, subscriptions, letters, letterChanges, told, made, sought };
+    return { ...of, ...found, slots: mirror.slots, reservedAt };
   }
+}
+
+function letterState({ redrives, redriveAt }: Item): LetterState {
+  return { redrives: Number(redrives!.N), isMarked: redriveAt !== undefined };
 }

@@ -69,6 +69,7 @@ export function rightHistory(): Edited {
       call(4_200, 4_100, [3], DONE),
       call(4_300, 4_100, [4, 5], DONE),
     ],
+    letterChanges: [],
     letters: [{ ...LINE, at: 4_170, offset: 2, attempts: 1, error: 'Refused' }],
     told: [{ group: GROUP.name, id: `${LINE.topicId}.0.2`, at: 4_180 }],
     ...{ sought: [], retentionMs: 7 * DAY, skewMs: 0, prompt: undefined },

@@ -196,4 +196,26 @@ export const PUSH_SABOTAGES: Readonly<Record<string, Sabotage>> = {
       },
     })),
   },
+  'a redriven letter that is gone when it fails': {
+    seedsMax: 20,
+    environment: like('redrives'),
+    break: wrong('redrives', (redrives) => ({ land: (group, letter, seen) => redrives.end(group, letter, seen) })),
+  },
+  'redrives that go by the last offset first': {
+    seedsMax: 40,
+    environment: like('redrives', { redrives: 1 }),
+    break: wrong('redrives', (redrives) => ({
+      first: async (group, partition) => (await redrives.list(group, 1_000, partition)).at(-1),
+    })),
+  },
+  'redriven letters that fail without a trace': {
+    seedsMax: 20,
+    environment: like('redrives'),
+    break: wrong('redrives', (redrives) => ({
+      land: async (group, letter) => {
+        await redrives.recall(group, letter);
+        return true;
+      },
+    })),
+  },
 };

@@ -14,6 +14,13 @@ export function situationsOf(history: PushHistory): Map<PushSituation, number> {
       count('halted by dead letters');
     }
   }
+  for (const { before, after } of history.letterChanges) {
+    if (after?.isMarked && !before?.isMarked) count('letter redriven');
+    if (before?.isMarked && after === undefined) count('redriven letter done');
+    if (before?.isMarked && after?.isMarked === false) {
+      count(after.redrives > before.redrives ? 'redriven letter dead again' : 'redrives stopped');
+    }
+  }
   const lines = linesOf(history);
   const incarnations = new Map<string, Set<string>>();
   for (const { name, groupId, changes, calls, deletedAt, partition } of lines) {

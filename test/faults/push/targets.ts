@@ -29,8 +29,10 @@ export class SimulatedTarget {
     const { world, random } = this.#run;
     const { group, topicId, partition, epoch } = batch;
     const records = batch.records.map(({ offset, value }) => ({ offset, record: recordsOf(value!)[0]! }));
+    const redrives = batch.records[0]?.redrives;
     const call: Writable<TargetCall> = {
       ...{ name: group.name, groupId: group.id, topicId, partition, epoch, records, sentAt: world.now },
+      ...(redrives !== undefined && { redrives }),
     };
     this.#run.seen.calls.push(call);
     world.scheduler.note(

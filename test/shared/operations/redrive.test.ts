@@ -101,6 +101,36 @@ describe('a redrive', () => {
     expect(bench.letters).toEqual([after]);
   });
 
+  it('stops with the others when too many fail in a row: they lie as before, and what is asked for then counts anew', async () => {
+    await bury(6, 0, 1, 2, 3, 4, 5);
+    const seen = await bench.subscription();
+    await bench.host().backbone.subscriptions.change(seen, { ...seen, haltAfterDeadLetters: 3 });
+    const given: number[] = [];
+    bench.scripts.set('s', ({ records: [record] }) => {
+      given.push(record!.offset);
+      return record!.offset === 1 ? { kind: 'done' } : { kind: 'failed', error };
+    });
+    await redrive();
+    await bench.drain();
+    expect(given).toEqual([0, 1, 2, 3, 4]);
+    const lies = (await stored()).map(({ offset, redrives, redriveAt }) => [offset, redrives, redriveAt]);
+    expect(lies).toEqual([0, 2, 3, 4, 5].map((offset) => [offset, offset === 5 ? 0 : 1, undefined]));
+    const { push, owner } = await bench.position();
+    expect([owner, push?.redrivesFailed, push?.lastError]).toEqual([
+      ...[undefined, undefined],
+      { name: 'redrive_stopped', message: expect.stringContaining('3 redriven'), at: bench.clock.now() },
+    ]);
+    expect((await bench.subscription()).state).toBe('active');
+    await redrive({ wanted: { ids: [idOf(5), idOf(4), idOf(3)] } });
+    await bench.drain();
+    expect(given.slice(5)).toEqual([3, 4, 5]);
+    expect((await bench.position()).push).toMatchObject({ lastError: { name: 'redrive_stopped' } });
+    fail();
+    await redrive();
+    await bench.drain();
+    expect(await stored()).toEqual([]);
+  });
+
   it('by a filter passes what came back three times, and what is on its way; by its id any goes', async () => {
     await bury(3, 0, 2);
     for (let i = 0; i < 3; i++) {
