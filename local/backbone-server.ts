@@ -24,6 +24,7 @@ import { createBackboneResources } from './aws/tables.ts';
 import { contextNow, startBackground } from './background.ts';
 import { type Exchange, openGateway } from './gateway.ts';
 import { ModuleFunctions } from './module-function.ts';
+import type { LocalAuth } from './options.ts';
 import type { TopicFacts } from './status-lines.ts';
 import { localChecks } from './target-checks.ts';
 
@@ -43,9 +44,6 @@ export interface BackboneServerOptions {
   /** How far the backbone's clock is ahead of the host's, ms. Absent: not at all. */
   readonly aheadMs?: (() => number) | undefined;
 }
-
-/** A gateway that checks signatures or tokens there is none of here. */
-export type LocalAuth = 'none' | 'apiKey';
 
 export interface BackboneServer {
   readonly url: string;

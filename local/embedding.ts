@@ -1,5 +1,6 @@
-import type { BackboneServer, LocalAuth } from './backbone-server.ts';
+import type { BackboneServer } from './backbone-server.ts';
 import { describeFailure } from './function-log.ts';
+import type { LocalAuth } from './options.ts';
 
 export interface LocalBackboneOptions {
   /** Port on 127.0.0.1. Default: any free one. */

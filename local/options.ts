@@ -1,9 +1,11 @@
 import { parseArgs } from 'node:util';
-import type { LocalAuth } from './backbone-server.ts';
 import { Refusal } from './refusal.ts';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** A gateway that checks signatures or tokens there is none of here. */
+export type LocalAuth = 'none' | 'apiKey';
 
 export interface Options {
   /** 0: any free one. */

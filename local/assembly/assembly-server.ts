@@ -26,6 +26,8 @@ export interface AssemblyServerOptions {
   readonly path?: string | undefined;
   /** Variables of all functions; those of the template yield to them. */
   readonly variables?: Readonly<Record<string, string>>;
+  /** Time between two calls by the clock, instead of what the template's rules say, ms. */
+  readonly clockEveryMs?: number;
   /** Told of every request that reached a function. */
   readonly onExchange: (exchange: Exchange) => void;
   /** Told of what functions log, line by line. */
@@ -108,7 +110,7 @@ export async function openAssemblyServer(options: AssemblyServerOptions): Promis
     closers.push(() => (drained ? undefined : gateway.close(0)));
     const storage = storageMakers(aws, access, keys);
     closers.push(() => storage.close());
-    const schedule = new Schedule(lambda, access);
+    const schedule = new Schedule(lambda, access, { onFailure: options.onFailure, everyMs: options.clockEveryMs });
     const custom = new CustomResources(lambda);
     const functions = functionMakers({
       ...{ aws, access, identities, lambda, clock, now, scratch, call: callsBy(aws, now) },

@@ -19,8 +19,6 @@ export interface EnvironmentOptions {
 export interface Call {
   /** JSON text. */
   readonly event: string;
-  /** Epoch ms by the host's clock. */
-  readonly deadline: number;
   readonly requestId: string;
   /** By which it was called. */
   readonly arn: string;
@@ -34,9 +32,13 @@ export interface CallError {
 export type CallOutcome = { readonly payload: string } | { readonly error: CallError };
 type Message = CallOutcome | { readonly ready: true };
 
+/** To load a package. Lambda gives it 10 s; this machine may be busy with other things. */
+const LOAD_MS_MAX = 60_000;
+
 /** A thread that runs a function's package, with variables of its own, and no other of this process. */
 export class Environment {
   readonly #worker: Worker;
+  readonly #loaded: Promise<unknown>;
   #settle: ((outcome: CallOutcome) => void) | undefined;
   #ended: CallError | undefined;
 
@@ -49,6 +51,10 @@ export class Environment {
     for (const stream of [this.#worker.stdout, this.#worker.stderr]) {
       createInterface({ input: stream }).on('line', onLog);
     }
+    this.#loaded = new Promise<void>((resolve) => {
+      this.#worker.once('message', () => resolve()); // that it is ready
+      this.#worker.once('exit', () => resolve());
+    });
     this.#worker.on('message', (message: Message) => {
       if (!('ready' in message)) this.#settle?.(message);
     });
@@ -66,26 +72,31 @@ export class Environment {
 
   /** Handles one event; only when the one before is through. Who takes longer than `timeoutMs` is ended. */
   async handle(call: Call, timeoutMs: number): Promise<CallOutcome> {
+    await this.#within(LOAD_MS_MAX, this.#loaded);
     if (this.#ended) return { error: this.#ended };
-    const timeoutS = (timeoutMs / 1_000).toFixed(2);
-    const timer = setTimeout(() => {
-      this.#end({ errorType: 'Sandbox.Timedout', errorMessage: `Error: Task timed out after ${timeoutS} seconds` });
-      void this.#worker.terminate();
-    }, timeoutMs);
-    try {
-      return await new Promise<CallOutcome>((resolve) => {
-        this.#settle = resolve;
-        this.#worker.postMessage(call);
-      });
-    } finally {
-      clearTimeout(timer);
-      this.#settle = undefined;
-    }
+    const handled = new Promise<CallOutcome>((resolve) => {
+      this.#settle = resolve;
+      this.#worker.postMessage({ ...call, deadline: Date.now() + timeoutMs });
+    });
+    return this.#within(timeoutMs, handled);
   }
 
   async end(): Promise<void> {
     this.#end({ errorType: 'Runtime.ExitError', errorMessage: 'it was ended' });
     await this.#worker.terminate();
+  }
+
+  /** Waits for `work`; when that takes too long the thread is ended, which ends the work. */
+  async #within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+    const timer = setTimeout(() => {
+      const after = `${(limitMs / 1_000).toFixed(2)} seconds`;
+      this.#end({ errorType: 'Sandbox.Timedout', errorMessage: `Error: Task timed out after ${after}` });
+      void this.#worker.terminate();
+    }, limitMs);
+    return work.finally(() => {
+      clearTimeout(timer);
+      this.#settle = undefined;
+    });
   }
 
   #end(error: CallError): void {

@@ -31,7 +31,7 @@ export class LambdaApi {
   readonly #functions = new Map<string, PackagedFunction>();
   readonly #mappings = new Map<string, Switchable>();
   readonly #async = new Map<string, AsyncSettings>();
-  readonly #underWay = new Set<Promise<void>>();
+  #closed = false;
 
   constructor(access: Access, onFailure: (name: string, error: unknown) => void) {
     this.#access = access;
@@ -61,8 +61,7 @@ export class LambdaApi {
 
   /** Calls a function and does not wait; it is called again when it fails, as often as is configured. */
   callLater(fn: PackagedFunction, payload: string, arn = fn.arn): void {
-    const work: Promise<void> = this.callOften(fn, payload, arn).finally(() => this.#underWay.delete(work));
-    this.#underWay.add(work);
+    void this.callOften(fn, payload, arn);
   }
 
   /** Calls a function that failed again, as often as is configured for calls that nobody waits for. */
@@ -71,18 +70,14 @@ export class LambdaApi {
     for (let attempt = 0; attempt <= retries; attempt++) {
       if (attempt > 0) await sleep(RETRY_PAUSE_MS, undefined, { ref: false });
       const { failed, payload: error } = await fn.invoke(payload, arn);
-      if (!failed) return;
+      if (!failed || this.#closed) return;
       this.#onFailure(fn.name, error);
     }
   }
 
-  /** Waits for what nobody waits for. */
-  async idle(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
-  }
-
   /** Ends all functions. */
   async close(): Promise<void> {
+    this.#closed = true;
     await Promise.all([...this.#functions.values()].map((fn) => fn.close()));
   }
 

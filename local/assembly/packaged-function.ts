@@ -61,7 +61,7 @@ export class PackagedFunction {
 
   async #run(payload: string, arn: string): Promise<FunctionAnswer> {
     const environment = this.#idle.pop() ?? this.#start();
-    const call = { event: payload, deadline: Date.now() + this.timeoutMs, requestId: randomUUID(), arn };
+    const call = { event: payload, requestId: randomUUID(), arn };
     const outcome = await environment.handle(call, this.timeoutMs);
     this.#options.onLogs('PutLogEvents');
     if (environment.isUsable) this.#idle.push(environment);

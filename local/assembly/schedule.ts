@@ -10,18 +10,27 @@ interface RuleProperties {
   readonly Targets?: readonly { readonly Arn: string; readonly Input?: string }[];
 }
 
+export interface ScheduleOptions {
+  /** Told of a function that was not called, and why. */
+  readonly onFailure: (functionName: string, error: unknown) => void;
+  /** Time between two calls, ms, instead of what rules say. */
+  readonly everyMs?: number | undefined;
+}
+
 const UNIT_MS: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
 /** Calls functions by the clock, as the template's rules say. */
 export class Schedule {
   readonly #lambda: LambdaApi;
   readonly #access: Access;
+  readonly #options: ScheduleOptions;
   readonly #runs: (() => Promise<void>)[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
 
-  constructor(lambda: LambdaApi, access: Access) {
+  constructor(lambda: LambdaApi, access: Access, options: ScheduleOptions) {
     this.#lambda = lambda;
     this.#access = access;
+    this.#options = options;
   }
 
   readonly maker: Maker = async ({ properties, nameOf }) => {
@@ -34,7 +43,8 @@ export class Schedule {
     if (State === 'ENABLED') {
       const run = () => this.#run(arn, Targets);
       this.#runs.push(run);
-      this.#timers.push(setInterval(() => void run(), Number(count) * UNIT_MS[unit]!).unref());
+      const everyMs = this.#options.everyMs ?? Number(count) * UNIT_MS[unit]!;
+      this.#timers.push(setInterval(() => void run(), everyMs).unref());
     }
     return { ref: name, attributes: { Arn: arn } };
   };
@@ -54,7 +64,8 @@ export class Schedule {
         const fn = this.#lambda.find(Arn)!;
         const right = { action: 'lambda:InvokeFunction', resource: fn.arn, facts: { 'aws:SourceArn': [rule] } };
         if (!this.#access.allowsService('events.amazonaws.com', right)) {
-          throw new Error(`${fn.name} does not let the rule ${rule} call it`);
+          this.#options.onFailure(fn.name, new Error(`it does not let the rule ${rule} call it`));
+          return;
         }
         await this.#lambda.callOften(fn, Input ?? JSON.stringify(eventOf(rule)));
       }),

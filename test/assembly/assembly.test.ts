@@ -19,7 +19,7 @@ const failures: string[] = [];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'vertebra-assembly-test-'));
   server = await openAssemblyServer({
-    ...{ assembly: await synthesiseAssembly(folder), port: 0 },
+    ...{ assembly: await synthesiseAssembly(folder), port: 0, clockEveryMs: 5_000 },
     onExchange: ({ answer, event, error }) => {
       if (answer.statusCode >= 500) failures.push(`${event.routeKey}: ${error}`);
     },

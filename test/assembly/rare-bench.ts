@@ -1,4 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { type AttributeValue, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { expect } from 'vitest';
@@ -109,6 +113,34 @@ export class RareBench {
       const { partitions } = await this.trial.json<{ partitions: { lag: number }[] }>('GET', path);
       return partitions.every(({ lag }) => lag === 0);
     });
+  }
+
+  /** Asks for a resource of a stack's, as CloudFormation does. @returns how that ended */
+  async provision(type: string, properties: object, RequestType = 'Create'): Promise<string> {
+    let told = 'nothing';
+    const cloudFormation = createServer(async (request, response) => {
+      told = (JSON.parse(await text(request)) as { Status: string }).Status;
+      response.end();
+    }).listen(0, '127.0.0.1');
+    await once(cloudFormation, 'listening');
+    try {
+      const provisioner = this.server.lambda.find(this.functionNamed('Provision'))!;
+      const event = {
+        ...{ RequestType, RequestId: 'one', StackId: 'stack', LogicalResourceId: this.trial.named('Resource') },
+        ResponseURL: `http://127.0.0.1:${(cloudFormation.address() as AddressInfo).port}/`,
+        ...{ ResourceType: `Custom::Vertebra${type}`, ResourceProperties: properties },
+      };
+      await provisioner.invoke(JSON.stringify(event));
+      return told;
+    } finally {
+      cloudFormation.close();
+    }
+  }
+
+  /** Physical name of a function of the backbone. */
+  functionNamed(name: string): string {
+    const is = new RegExp(`^Vertebra/Backbone${name}[0-9A-F]{8}$`);
+    return [...this.server.resources].find(([key]) => is.test(key))![1].ref;
   }
 
   /** Repeats a request until it is answered with success. */

@@ -70,6 +70,40 @@ export const RARE: readonly Rare[] = [
     },
     (bench, { name }) => bench.subscribe('settling', name),
   ),
+  settling('Provision', async (bench, { name }) => {
+    const path = `/v1/subscriptions/${bench.trial.named('settled')}`;
+    bench.trial.removeLater(path);
+    const target = { lambda: { functionArn: await bench.of.target.consumer!() } };
+    const settings = JSON.stringify({ topics: [name], from: 'latest', target });
+    const properties = { name: path.split('/').at(-1), settings, onRemoval: 'delete' };
+    expect(await bench.provision('Subscription', properties)).toBe('SUCCESS');
+  }),
+  {
+    name: 'a stack makes a topic and a subscription, and gives rights; then it is rid of them',
+    provokes: ['Get', 'Put', 'Update', 'Delete', 'ConditionCheck'].map(
+      (verb) => `Provision  dynamodb:${verb}Item  StorageState`,
+    ),
+    async run(bench) {
+      const name = bench.trial.named('stacked');
+      const target = { lambda: { functionArn: await bench.of.target.consumer!() } };
+      const topic = { name, settings: '{"partitions":1}', onRemoval: 'delete' };
+      const settings = JSON.stringify({ topics: [name], from: 'earliest', target });
+      const subscription = { name, settings, onRemoval: 'delete' };
+      const grant = {
+        principal: 'user:000000000000:nobody',
+        rights: JSON.stringify([{ topics: name, allow: ['produce'] }]),
+      };
+      const parts = [
+        ['Topic', topic],
+        ['Subscription', subscription],
+        ['Grant', grant],
+      ] as const;
+      for (const [type, properties] of parts) expect(await bench.provision(type, properties)).toBe('SUCCESS');
+      for (const [type, properties] of parts.toReversed()) {
+        expect(await bench.provision(type, properties, 'Delete')).toBe('SUCCESS');
+      }
+    },
+  },
   {
     name: 'a reader walks past so much that it notes how far everything is settled',
     provokes: ['Fetch  dynamodb:UpdateItem  StorageState'],

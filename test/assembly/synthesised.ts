@@ -26,6 +26,7 @@ export async function synthesiseAssembly(folder: string, props: EventBackbonePro
   const { context } = JSON.parse(readFileSync('cdk.json', 'utf8')) as { context: Record<string, unknown> };
   const app = new App({ outdir, context, analyticsReporting: false });
   const backbone = new BackboneStack(app, 'Vertebra', props).node.findChild('Backbone') as EventBackbone;
+  backbone.addTopic('catalogue', { partitions: 1 });
   const shop = new Stack(app, SHOP.stack);
   const consumer = new LambdaFunction(shop, 'Consumer', {
     ...{ code: Code.fromAsset(code), handler: 'consumer.handler', runtime: Runtime.NODEJS_22_X, memorySize: 256 },

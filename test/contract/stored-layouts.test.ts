@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VERSION } from '../../shared/wire/version.ts';
@@ -14,6 +14,23 @@ it('what this version stores is recorded', () => {
   const { log, state } = readDump(folderOf(VERSION));
   const kinds = new Set([...log, ...state].flatMap(kindsOf));
   expect(KINDS.map(([name]) => name).filter((name) => !kinds.has(name))).toEqual([]);
+});
+
+it('every key that the tables of keys tell is among what is recorded', () => {
+  const { log, state } = readDump(folderOf(VERSION));
+  const stored = [...log, ...state].map((item) => item.pk?.S ?? item.log?.S ?? '');
+  const sources = readdirSync('shared/store').filter((name) => name.endsWith('keys.ts'));
+  const told = sources.flatMap((name) => [
+    ...readFileSync(join('shared/store', name), 'utf8').matchAll(/^ \* .*\b(?:pk|log)=((?:<[^>]*>|[^\s,<])+)/gm),
+  ]);
+  const missing = told
+    .map(([, key]) => key!)
+    .filter((key) => {
+      const pattern = key.replace(/[.]/g, '\\.').replace(/<[^>]*>/g, '.+');
+      return !stored.some((each) => new RegExp(`^${pattern}$`).test(each));
+    });
+  expect(told.length).toBeGreaterThan(20);
+  expect(missing).toEqual([]);
 });
 
 it('what a released version has stored is not recorded anew', () => {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { run } from './run.ts';
 
@@ -16,10 +16,13 @@ export type Outputs = Readonly<Record<string, string>>;
 export class Cdk {
   readonly #folder: string;
   readonly #environment: Readonly<Record<string, string | undefined>>;
+  readonly #project: string;
   #calls = 0;
 
-  constructor(folder: string, environment: Readonly<Record<string, string | undefined>>) {
+  /** @param folder for what it writes @param project of the app; default: this one */
+  constructor(folder: string, environment: Readonly<Record<string, string | undefined>>, project = ROOT) {
     this.#folder = folder;
+    this.#project = project;
     this.#environment = {
       ...environment,
       // What it remembers of accounts by their access keys is of no use to others.
@@ -57,13 +60,13 @@ export class Cdk {
   }
 
   #path(name: string): string {
-    return join(this.#folder, `${name}-${process.pid}-${this.#calls++}`);
+    return join(this.#folder, `${name}-${process.pid}-${basename(this.#project)}-${this.#calls++}`);
   }
 
   #run(...args: readonly string[]): Promise<string> {
     return run(process.execPath, [PROGRAM, ...args, '--no-notices', '--no-color'], {
       environment: this.#environment,
-      folder: ROOT,
+      folder: this.#project,
       timeoutMs: TIMEOUT_MS,
     });
   }

@@ -10,6 +10,8 @@ import { end, run, start } from './run.ts';
 const REQUIREMENTS = fileURLToPath(new URL('requirements.txt', import.meta.url));
 const CACHE = fileURLToPath(new URL('../../.cache/ministack', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('serve-ministack.py', import.meta.url));
+/** Where the names lead that the emulator gives its APIs. */
+const RESOLVES_NAMES = `--require ${fileURLToPath(new URL('loopback-names.cjs', import.meta.url))}`;
 const INSTALL_TIMEOUT_MS = 180_000;
 const READY_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;
@@ -46,27 +48,31 @@ async function startOn(port: number, python: string, folder: string): Promise<Em
   mkdirSync(home, { recursive: true });
   // Its workers are CommonJS, in a folder below this one: a package.json further up may say otherwise.
   writeFileSync(join(home, 'package.json'), '{}');
-  const child = start(python, [PROGRAM], { environment: settings(port, home), folder: home });
+  const certificate = join(home, 'certificate.pem');
+  const key = join(home, 'key.pem');
+  await certify(certificate, key);
+  const environment = { ...settings(port, home), MINISTACK_SSL_CERT: certificate, MINISTACK_SSL_KEY: key };
+  const child = start(python, [PROGRAM], { environment, folder: home });
   const log = join(home, 'ministack.log');
   const written = createWriteStream(log);
   for (const stream of [child.stdout!, child.stderr!]) stream.pipe(written, { end: false });
-  const certificate = join(home, 'ministack-tls', 'server.crt');
   const endpoint = `https://127.0.0.1:${port}`;
   const giveUpAt = Date.now() + READY_TIMEOUT_MS;
-  while (!(existsSync(certificate) && (await answers(endpoint, readFileSync(certificate))))) {
+  while (!(await answers(endpoint, readFileSync(certificate)))) {
     if (child.exitCode !== null || child.signalCode !== null || Date.now() > giveUpAt) {
       await end(child);
-      throw new Error(`MiniStack did not start (it needs Python and openssl):\n${readFileSync(log, 'utf8')}`);
+      throw new Error(`MiniStack did not start:\n${readFileSync(log, 'utf8')}`);
     }
     await sleep(POLL_MS);
   }
-  const environment = {
+  const forCallers = {
     ...{ AWS_ENDPOINT_URL: endpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
     ...{ AWS_REGION: 'us-east-1', AWS_DEFAULT_REGION: 'us-east-1', AWS_EC2_METADATA_DISABLED: 'true' },
     // Node reads the one; the CDK's command, which makes its own connections, the other.
     ...{ NODE_EXTRA_CA_CERTS: certificate, AWS_CA_BUNDLE: certificate },
+    NODE_OPTIONS: RESOLVES_NAMES,
   };
-  return { environment, log, stop: () => end(child) };
+  return { environment: forCallers, log, stop: () => end(child) };
 }
 
 /** Nothing of this process's environment but what finds programs: functions would see it. */
@@ -77,7 +83,23 @@ function settings(port: number, home: string): Record<string, string | undefined
     ...{ IOT_MTLS_ENABLED: '0', SFTP_ENABLED: '0', LOG_LEVEL: 'INFO' },
     ...{ AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test', AWS_DEFAULT_REGION: 'us-east-1' },
     AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+    // For functions that call the API.
+    NODE_OPTIONS: RESOLVES_NAMES,
   };
+}
+
+/** Makes a certificate of the emulator's names, those of its APIs too, which nobody trusts but who is told to. */
+async function certify(certificate: string, key: string): Promise<void> {
+  const extensions = [
+    'subjectAltName=DNS:localhost,DNS:*.execute-api.localhost,IP:127.0.0.1',
+    ...['basicConstraints=critical,CA:FALSE', 'extendedKeyUsage=serverAuth'],
+  ];
+  const made = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '30', '-subj', '/CN=MiniStack'];
+  const written = ['-out', certificate, '-keyout', key];
+  await run('openssl', [...made, ...written, ...extensions.flatMap((each) => ['-addext', each])], {
+    environment: process.env,
+    timeoutMs: READY_TIMEOUT_MS,
+  });
 }
 
 /** @returns the Python that has the emulator */

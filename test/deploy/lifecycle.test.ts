@@ -6,7 +6,6 @@ import { openAuth } from '../../client/auth.ts';
 import { Trial } from '../scenarios/trial.ts';
 import { Cdk } from './cdk.ts';
 import { readDeployment, resourcesOf } from './deployed.ts';
-import { reachable } from './reachable.ts';
 
 const { stack, folder, assembly } = readDeployment();
 const cdk = new Cdk(folder, process.env);
@@ -24,8 +23,7 @@ afterAll(() => {
   for (const client of [cloudFormation, dynamodb, s3]) client.destroy();
 });
 
-function trialOf(apiUrl: string): Trial {
-  const url = reachable(apiUrl, process.env.AWS_ENDPOINT_URL);
+function trialOf(url: string): Trial {
   return new Trial({ url, sign: openAuth({ iam: {} }, new URL(url)), patienceMs: 60_000 });
 }
 
@@ -52,7 +50,7 @@ describe.sequential('a stack', { retry: 0 }, () => {
   it('is deployed beside it under another name, and shares nothing with it', async () => {
     const { outputs } = await cdk.deploy(otherAssembly, other);
     const beside = trialOf(outputs.ApiUrl!);
-    expect(outputs.ApiUrl).not.toBe(trialOf(outputs.ApiUrl!).target.url);
+    expect(outputs.ApiUrl).not.toBe(api.target.url);
     await beside.json('GET', `/v1/topics/${topic}`, {}, 404);
     await beside.json('PUT', `/v1/topics/${topic}`, { body: { partitions: 1 } }, 201);
     await beside.produce(topic, [{ value: 'theirs' }]);

@@ -7,7 +7,6 @@ import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-clo
 import { Cdk, type Outputs } from './cdk.ts';
 import { DEPLOYMENT_VARIABLE, type Deployment } from './deployed.ts';
 import { startEmulator } from './emulator.ts';
-import { reachable } from './reachable.ts';
 import { killAll, start } from './run.ts';
 
 const HELP = `npm run test:deploy                     deploys into an emulator, tries it, removes it
@@ -69,14 +68,12 @@ async function deployAndTry(
 ): Promise<number> {
   const cdk = new Cdk(folder, environment);
   const stack = `VertebraTest${Date.now().toString(36)}`;
-  tell('synthesising the stack');
-  const assembly = await cdk.synthesise({ stackName: stack });
-  tell('bootstrapping the account');
-  await cdk.bootstrap(environment.AWS_REGION!);
+  tell('bootstrapping the account, and synthesising the stack');
+  const [assembly] = await Promise.all([cdk.synthesise({ stackName: stack }), cdk.bootstrap(environment.AWS_REGION!)]);
   tell(`deploying the stack ${stack}`);
   const { outputs } = await cdk.deploy(assembly, stack);
   try {
-    return await withConsumer({ cdk, environment, folder, stack, outputs }, (deployed) =>
+    return await withConsumer({ cdk, folder, stack, outputs }, (deployed) =>
       runTests({ ...deployed, assembly }, environment, files),
     );
   } finally {
@@ -97,14 +94,13 @@ async function tryDeployed(stack: string, folder: string, files: readonly string
     (Stacks[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey!, OutputValue!]),
   );
   const cdk = new Cdk(folder, environment);
-  return withConsumer({ cdk, environment, folder, stack, outputs }, (deployed) =>
+  return withConsumer({ cdk, folder, stack, outputs }, (deployed) =>
     runTests(deployed, environment, ['scenarios', ...files]),
   );
 }
 
 interface Deployed {
   readonly cdk: Cdk;
-  readonly environment: Environment;
   readonly folder: string;
   readonly stack: string;
   readonly outputs: Outputs;
@@ -112,15 +108,14 @@ interface Deployed {
 
 /** A stack of functions that are pushed to, there while it is needed. */
 async function withConsumer(
-  { cdk, environment, folder, stack, outputs }: Deployed,
+  { cdk, folder, stack, outputs }: Deployed,
   use: (deployed: Deployment) => Promise<number>,
 ): Promise<number> {
-  const { ApiUrl: apiUrl, PushRoleArn: pushRole } = outputs;
-  if (apiUrl === undefined || pushRole === undefined) {
+  const { ApiUrl: url, PushRoleArn: pushRole } = outputs;
+  if (url === undefined || pushRole === undefined) {
     throw new Error(`The stack ${stack} has no outputs ApiUrl and PushRoleArn: deploy it as infra/app.ts does.`);
   }
-  const url = reachable(apiUrl, environment.AWS_ENDPOINT_URL);
-  const apiId = new URL(apiUrl).hostname.split('.')[0]!;
+  const apiId = new URL(url).hostname.split('.')[0]!;
   const stackName = `${stack}Consumer`;
   tell(`deploying the stack ${stackName}`);
   const assembly = await cdk.synthesise({ stackName, folder, endpoint: url, apiId, pushRole }, CONSUMER_APP);

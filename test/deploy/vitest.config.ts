@@ -9,8 +9,8 @@ export default defineConfig({
     // A rule of the minute, and functions that start cold.
     testTimeout: 240_000,
     hookTimeout: 240_000,
-    // An emulator starts a process for each call that runs beside others.
-    fileParallelism: false,
+    // Much is waited for; and an emulator starts a process for each call that runs beside others.
+    maxWorkers: 2,
     reporters: ['verbose'],
   },
 });

@@ -1,16 +1,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { VERSION } from '../../shared/wire/version.ts';
-import { installedProject, type Project } from './project.ts';
-import { readmeExample } from './readme.ts';
+import { exampleIn } from './examples.ts';
+import { installedProject, type Project, packedPackage, type Tarball } from './project.ts';
 
+let tarball: Tarball;
 let project: Project;
 beforeAll(async () => {
-  project = await installedProject();
+  tarball = await packedPackage();
+  project = await installedProject(tarball);
 });
-afterAll(() => project?.remove());
+afterAll(() => {
+  project?.remove();
+  tarball?.remove();
+});
 
 /** Starts something that goes on until it is told to stop. */
 function start(program: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
@@ -38,17 +43,18 @@ async function up(): Promise<string> {
 }
 
 describe('the package', () => {
-  it('holds what runs, and its types: no sources, no tests, nothing of the deployment', () => {
-    const wrong = project.packed.filter((path) => {
+  it('holds what runs, and its types: no sources, no tests, no app', () => {
+    const wrong = tarball.packed.filter((path) => {
       const allowed =
-        /^(?:dist\/(?:client|cli|local|functions|shared)\/.+\.(?:js|d\.ts)|cli\/vertebra\.mjs|docs\/[a-z-]+\.md)$/;
+        /^(?:dist\/(?:client|cli|infra|local|functions|shared)\/.+\.(?:js|d\.ts)|dist\/packed\/[a-z]+\/index\.mjs|cli\/vertebra\.mjs|docs\/[a-z-]+\.md)$/;
       return !allowed.test(path) && !['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'].includes(path);
     });
     expect(wrong).toEqual([]);
-    for (const entry of ['client/index', 'local/embedding']) {
-      expect(project.packed).toEqual(expect.arrayContaining([`dist/${entry}.js`, `dist/${entry}.d.ts`]));
+    for (const entry of ['client/index', 'local/embedding', 'infra/index']) {
+      expect(tarball.packed).toEqual(expect.arrayContaining([`dist/${entry}.js`, `dist/${entry}.d.ts`]));
     }
-    expect(project.packed).toContain('dist/cli/process.js');
+    expect(tarball.packed).toContain('dist/cli/process.js');
+    expect(tarball.packed).not.toContain('dist/infra/app.js');
   });
 
   it('brings nothing that only development needs', () => {
@@ -59,8 +65,8 @@ describe('the package', () => {
   });
 
   it('compiles with what its README says, strict, its own types included', async () => {
-    project.write('example.ts', readmeExample('sdk'));
-    project.write('orders.test.ts', readmeExample('tests'));
+    project.write('example.ts', exampleIn('README.md', 'sdk'));
+    project.write('orders.test.ts', exampleIn('README.md', 'tests'));
     expect(await project.run('tsc', [])).toEqual({ code: 0, out: '', err: '' });
   });
 
@@ -123,5 +129,62 @@ describe('the package', () => {
     first.interrupt();
     expect(await first.ended).toBe(0);
     expect(readdirSync(join(project.folder, 'kept')).sort()).toEqual(['engine', 'vertebra.json']);
+  });
+});
+
+describe('the constructs, in a CDK app', () => {
+  let app: Project;
+  beforeAll(async () => {
+    app = await installedProject(tarball, ['aws-cdk-lib', 'constructs']);
+    const { compilerOptions, ...config } = JSON.parse(app.read('tsconfig.json')) as { compilerOptions: object };
+    // Those of the CDK are its own affair.
+    app.write(
+      'tsconfig.json',
+      JSON.stringify({ ...config, compilerOptions: { ...compilerOptions, skipLibCheck: true } }),
+    );
+    app.write('app.ts', exampleIn('docs/constructs.md', 'app'));
+    app.write('everything.ts', exampleIn('docs/constructs.md', 'everything'));
+    for (const name of ['shop', 'shipping']) app.write(`${name}/index.mjs`, 'export const handler = async () => {};');
+  });
+  afterAll(() => app?.remove());
+
+  /** Synthesises an app as the CDK's command line does. @returns its templates, by name, and where it is */
+  async function synthesised(name: string) {
+    const folder = join(app.folder, `${name}.out`);
+    const flags = JSON.stringify({ 'aws:cdk:enable-path-metadata': false });
+    const told = { CDK_OUTDIR: folder, CDK_CONTEXT_JSON: flags, PATH: dirname(process.execPath) };
+    expect(await app.run(process.execPath, [join('out', `${name}.js`)], told)).toMatchObject({ code: 0 });
+    const templates = readdirSync(folder).filter((file) => file.endsWith('.template.json'));
+    const read = (file: string) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as { Resources: object };
+    return { folder, templates: Object.fromEntries(templates.map((file) => [file.split('.')[0]!, read(file)])) };
+  }
+
+  it('compile as docs/constructs.md says, strict', async () => {
+    expect(await app.run('tsc', [])).toEqual({ code: 0, out: '', err: '' });
+  });
+
+  it('are synthesised without Docker, esbuild or a search path, every function with its package', async () => {
+    const { folder, templates } = await synthesised('app');
+    const resources = Object.values(templates.Shop!.Resources) as { Type: string; Properties: { Code?: object } }[];
+    const types = new Set(resources.map(({ Type }) => Type));
+    expect(types).toContain('Custom::VertebraTopic');
+    expect(types).toContain('Custom::VertebraSubscription');
+    expect(types).toContain('Custom::VertebraGrant');
+    expect(resources.length).toBeLessThanOrEqual(200);
+    const packages = readdirSync(folder).filter((name) => name.startsWith('asset.'));
+    expect(packages.map((name) => readdirSync(join(folder, name)))).toEqual(packages.map(() => ['index.mjs']));
+    // Two of the eleven functions have the same package; two are the app's.
+    const functions = resources.filter(({ Type }) => Type === 'AWS::Lambda::Function');
+    expect([functions.length, packages.length]).toEqual([13, 11]);
+    const topics = packages.map((name) => join(folder, name, 'index.mjs'));
+    const sizes = topics.map((file) => readFileSync(file).length).sort((a, b) => a - b);
+    expect(sizes[2]).toBeGreaterThan(100_000);
+  });
+
+  it('are synthesised with everything that there is', async () => {
+    const { templates } = await synthesised('everything');
+    expect(Object.keys(templates).sort()).toEqual(['Core', 'Team']);
+    expect(Object.keys(templates.Core!.Resources).length).toBeLessThanOrEqual(200);
+    expect(JSON.stringify(templates.Team)).toContain('Custom::VertebraSubscription');
   });
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,28 +17,46 @@ export interface Ran {
 /** Somebody's project that has the package, and nothing of this repository, installed. */
 export interface Project {
   readonly folder: string;
-  /** What is in the package, as paths. */
-  readonly packed: readonly string[];
+  read(name: string): string;
   write(name: string, text: string): void;
   /** Runs a program; `node` is this very one, and what packages bring can be called by its name. */
   run(command: string, args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
   remove(): void;
 }
 
-/** Builds and packs the package, and installs it into an empty project, strict in its types. */
-export async function installedProject(): Promise<Project> {
+/** The package, packed. */
+export interface Tarball {
+  readonly file: string;
+  /** What is in it, as paths. */
+  readonly packed: readonly string[];
+  remove(): void;
+}
+
+/** Builds and packs the package. */
+export async function packedPackage(): Promise<Tarball> {
+  const folder = mkdtempSync(join(tmpdir(), 'vertebra-tarball-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    const pack = await succeed(execute('npm', ['pack', '--json', '--pack-destination', folder], ROOT));
+    const name = readdirSync(folder).find((found) => found.endsWith('.tgz'))!;
+    return { file: join(folder, name), packed: filesIn(pack.out), remove };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+/** Installs the package into an empty project, strict in its types. @param others packages that it is to have beside */
+export async function installedProject({ file }: Tarball, others: readonly string[] = []): Promise<Project> {
   const folder = mkdtempSync(join(tmpdir(), 'vertebra-package-'));
   const project = open(folder);
   try {
-    const pack = await succeed(execute('npm', ['pack', '--json', '--pack-destination', folder], ROOT));
-    const packed = filesIn(pack.out);
-    const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'))!;
     project.write('package.json', JSON.stringify({ name: 'somebody', private: true, type: 'module' }));
     project.write('tsconfig.json', JSON.stringify(TSCONFIG));
-    const tools = ['typescript', '@types/node'].map((name) => `${name}@${versionOf(name)}`);
+    const tools = ['typescript', '@types/node', ...others].map((name) => `${name}@${versionOf(name)}`);
     const flags = ['--prefer-offline', '--no-audit', '--no-fund', '--no-save', '--no-package-lock'];
-    await succeed(execute('npm', ['install', ...flags, `./${tarball}`, ...tools], folder));
-    return { ...project, packed };
+    await succeed(execute('npm', ['install', ...flags, file, ...tools], folder));
+    return project;
   } catch (error) {
     project.remove();
     throw error;
@@ -54,10 +72,14 @@ const TSCONFIG = {
   include: ['*.ts'],
 };
 
-function open(folder: string): Omit<Project, 'packed'> {
+function open(folder: string): Project {
   return {
     folder,
-    write: (name, text) => writeFileSync(join(folder, name), text),
+    read: (name) => readFileSync(join(folder, name), 'utf8'),
+    write: (name, text) => {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), text);
+    },
     run: (command, args, environment) => execute(command, args, folder, environment),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
