@@ -19,7 +19,7 @@ import type {
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
 import { InvalidOptions } from './errors.ts';
-import { known } from './option-checks.ts';
+import { known, list } from './option-checks.ts';
 import type { SubscriptionDescription, SubscriptionSettings, SubscriptionSummary } from './subscription-words.ts';
 import { pathOf } from './transport.ts';
 
@@ -293,10 +293,4 @@ function targetOf(to: OffsetTarget) {
 function rfc3339(at: number | Date): string {
   if (Number.isNaN(new Date(at).getTime())) throw new InvalidOptions(`${String(at)} is no time`);
   return new Date(at).toISOString();
-}
-
-/** A text would be taken letter by letter: topics whose names have one letter. @throws {InvalidOptions} */
-function list<T>(name: string, items: readonly T[]): readonly T[] {
-  if (Array.isArray(items)) return items;
-  throw new InvalidOptions(`'${name}' must be a list, not ${typeof items}`);
 }
