@@ -1,10 +1,10 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { MethodNotAllowed } from '../shared/domain/errors.ts';
-import { isAllowed } from '../shared/domain/rights.ts';
+import { type Caller, isAllowed, type Right } from '../shared/domain/rights.ts';
 import { seenIn } from '../shared/domain/topic.ts';
 import { readGroupsEnv } from '../shared/env.ts';
-import { allowedLetter, allowedLetters, allowedRecords } from '../shared/operations/allowed-sinks.ts';
+import { allowedLetter, allowedLetters, allowedRecords, allowedStore } from '../shared/operations/allowed-sinks.ts';
 import { commitOffsets } from '../shared/operations/commit-offsets.ts';
 import { deadLetter } from '../shared/operations/dead-letter.ts';
 import { deleteGroup } from '../shared/operations/delete-group.ts';
@@ -66,16 +66,20 @@ function shownLetterOf({ method, path, parameters }: ApiRequest): string {
 const LETTERS = { keyOf: keyOfLetter, correct: correctLetter };
 
 function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
+  /** With dead letters as this caller may touch them. */
+  const kept = (caller: Caller, right: Right = 'consume') => {
+    return { ...backbone, deadLetters: allowedStore(backbone.deadLetters, caller, right) };
+  };
   return {
     'POST /v1/groups/{group}/poll': async (request, deadline, caller) => {
       const poll = parsePollRequest(request);
       const answer = new PollAnswer(poll);
       const sink = allowedRecords(answer, caller, poll.group);
-      return answer.finish(await pollGroup(backbone, { ...poll, deadline }, sink));
+      return answer.finish(await pollGroup(kept(caller), { ...poll, deadline }, sink));
     },
-    'POST /v1/groups/{group}/heartbeat': async (request, deadline) => {
+    'POST /v1/groups/{group}/heartbeat': async (request, deadline, caller) => {
       const heartbeat = parseHeartbeatRequest(request);
-      return heartbeatAnswer(await heartbeatGroup(backbone, { ...heartbeat, deadline }));
+      return heartbeatAnswer(await heartbeatGroup(kept(caller), { ...heartbeat, deadline }));
     },
     'POST /v1/groups/{group}/leave': async (request) => {
       const { group, memberId } = parseLeaveRequest(request);
@@ -95,16 +99,16 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
       const sink = allowedLetters(answer, caller, 'consume', listing.group);
       return answer.finish(await listDeadLetters(backbone, listing, sink));
     },
-    'POST /v1/groups/{group}/dead-letters/redrive': async (request, deadline) =>
-      jsonAnswer(await redriveDeadLetters(backbone, { ...parseRedriveRequest(request), deadline }, LETTERS), 202),
+    'POST /v1/groups/{group}/dead-letters/redrive': async (request, deadline, caller) =>
+      jsonAnswer(await redriveDeadLetters(kept(caller), { ...parseRedriveRequest(request), deadline }, LETTERS), 202),
     'GET /v1/groups/{group}/dead-letters/{id}': async (request, _, caller) => {
       const [group, answer] = [onlyGroupOf(request), new DeadLetterAnswer({})];
       const sink = allowedLetter(answer, caller, 'consume', group);
       await showDeadLetter(backbone, group, shownLetterOf(request), sink);
       return answer.finishOne();
     },
-    'DELETE /v1/groups/{group}/dead-letters/{id}': async (request) => {
-      await removeDeadLetter(backbone, onlyGroupOf(request), request.parameters.get('id') ?? '');
+    'DELETE /v1/groups/{group}/dead-letters/{id}': async (request, _, caller) => {
+      await removeDeadLetter(kept(caller), onlyGroupOf(request), request.parameters.get('id') ?? '');
       return { status: 204 };
     },
     'GET /v1/subscriptions/{name}/dead-letters': async (request, _, caller) => {
@@ -114,10 +118,10 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
       const sink = allowedLetters(answer, caller, 'subscribe', listing.group);
       return answer.finish(await listDeadLetters(backbone, listing, sink));
     },
-    'POST /v1/subscriptions/{name}/dead-letters/redrive': async (request, deadline) => {
+    'POST /v1/subscriptions/{name}/dead-letters/redrive': async (request, deadline, caller) => {
       const wish = parseRedriveRequest(request);
       await refuseWithoutSubscription(backbone, wish.group);
-      return jsonAnswer(await redriveDeadLetters(backbone, { ...wish, deadline }, LETTERS), 202);
+      return jsonAnswer(await redriveDeadLetters(kept(caller, 'subscribe'), { ...wish, deadline }, LETTERS), 202);
     },
     'GET /v1/subscriptions/{name}/dead-letters/{id}': async (request, _, caller) => {
       const [name, answer] = [onlyGroupOf(request), new DeadLetterAnswer({})];
@@ -126,10 +130,10 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
       await showDeadLetter(backbone, name, shownLetterOf(request), sink);
       return answer.finishOne();
     },
-    'DELETE /v1/subscriptions/{name}/dead-letters/{id}': async (request) => {
+    'DELETE /v1/subscriptions/{name}/dead-letters/{id}': async (request, _, caller) => {
       const name = onlyGroupOf(request);
       await refuseWithoutSubscription(backbone, name);
-      await removeDeadLetter(backbone, name, request.parameters.get('id') ?? '');
+      await removeDeadLetter(kept(caller, 'subscribe'), name, request.parameters.get('id') ?? '');
       return { status: 204 };
     },
     'GET /v1/groups': async (request, _, caller) => {

@@ -1,4 +1,7 @@
+import type { DeadLetter, DeadLetterId } from '../domain/dead-letter.ts';
+import type { GroupId } from '../domain/group.ts';
 import { type Caller, demand, isAllowed, type Right } from '../domain/rights.ts';
+import type { Page } from '../domain/topic.ts';
 import type { PollSink } from './group-requests.ts';
 import type { DeadLetterSink } from './list-dead-letters.ts';
 
@@ -38,5 +41,35 @@ export function allowedLetters(sink: DeadLetterSink, caller: Caller, right: Righ
   return {
     take: async (letter, ...shown) =>
       isAllowed(caller, right, { topic: letter.topic, group }) ? sink.take(letter, ...shown) : 'passed',
+  };
+}
+
+/** Dead letters as whoever settles, redrives or forgets them looks them up. */
+interface Letters {
+  list(group: GroupId, query: { readonly limit?: number; readonly after?: string }): Promise<Page<DeadLetter>>;
+  read(group: GroupId, id: DeadLetterId): Promise<DeadLetter | undefined>;
+  delete(group: GroupId, letter: DeadLetterId & Pick<DeadLetter, 'redriveAt'>): Promise<boolean>;
+}
+
+/**
+ * Dead letters for a caller who has this right over some of their topics: an id tells no topic, so it is asked when the letter is
+ * found. One that is named is refused, by `Forbidden`; others are passed over.
+ */
+export function allowedStore(letters: Letters, caller: Caller, right: Right): Letters {
+  if (caller.rights === 'every') return letters;
+  return {
+    async list(group, query) {
+      const page = await letters.list(group, query);
+      return {
+        ...page,
+        items: page.items.filter(({ topic }) => isAllowed(caller, right, { topic, group: group.name })),
+      };
+    },
+    async read(group, id) {
+      const letter = await letters.read(group, id);
+      if (letter !== undefined) demand(caller, right, { topic: letter.topic, group: group.name });
+      return letter;
+    },
+    delete: (group, letter) => letters.delete(group, letter),
   };
 }

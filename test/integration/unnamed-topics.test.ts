@@ -62,6 +62,49 @@ describe('a group', () => {
       deadLetters: [{ topic: expect.any(String) }, { topic: expect.any(String) }],
     });
   });
+
+  it('lets dead letters of those topics alone be redriven, settled and forgotten that the caller may read', async () => {
+    const group = '/v1/groups/kept';
+    const letters = `${group}/dead-letters`;
+    const { memberId, assigned } = (
+      await admin('POST', `${group}/poll`, { body: { topics: ['open', 'secret'] } })
+    ).json<Polled>();
+    const ids: Record<string, string> = {};
+    for (const { topic, partition, epoch } of assigned) {
+      const error = { name: 'Error', message: 'no' };
+      const body = { memberId, topic, partition, epoch, offset: 0, error, attempts: 1 };
+      ids[topic] = (await admin('POST', letters, { body })).json<{ id: string }>().id;
+    }
+    const { open, secret } = ids as { open: string; secret: string };
+    const mallory = await callerOf({ topics: 'open', groups: 'kept', allow: ['consume'] });
+    const refused = { status: 403, code: 'forbidden', right: 'consume', topic: 'secret' };
+    const stored = await api.stored();
+    const forged = { records: [{ id: secret, value: 'forged' }] };
+    for (const body of [forged, { ids: [open, secret] }, { ids: [secret], dryRun: true }]) {
+      expect((await mallory('POST', `${letters}/redrive`, { body })).json()).toMatchObject(refused);
+    }
+    expect((await mallory('DELETE', `${letters}/${secret}`)).json()).toMatchObject(refused);
+    expect(await api.stored()).toEqual(stored);
+    expect((await mallory('POST', `${letters}/redrive`, { body: { filter: {} } })).json()).toMatchObject({
+      redriving: 1,
+    });
+    // On its way back, it is settled by whoever may read it.
+    await admin('POST', `${letters}/redrive`, { body: { ids: [secret] } });
+    const [at] = assigned.filter(({ topic }) => topic === 'secret');
+    await admin('POST', `${group}/poll`, {
+      body: { memberId, positions: assigned.map((one) => ({ ...one, offset: 1 })) },
+    });
+    const body = { memberId, redriven: [{ id: secret, epoch: at!.epoch, done: true }] };
+    for (const call of ['poll', 'heartbeat']) {
+      const reply = await mallory('POST', `${group}/${call}`, {
+        body: { ...body, ...(call === 'poll' && { topics: ['open'] }) },
+      });
+      expect(reply.json()).toMatchObject(refused);
+    }
+    expect((await admin('GET', `${letters}/${secret}`)).json()).toMatchObject({ state: 'redriving' });
+    expect((await mallory('DELETE', `${letters}/${open}`)).status).toBe(204);
+    await admin('DELETE', group);
+  });
 });
 
 describe('a subscription', () => {
