@@ -11,8 +11,9 @@ const OTHER_TIERS = [
   'test/faults/push/broken-push.test.ts',
 ];
 
-/** Files that change what a whole process shares (clocks, output, listeners, dynalite's modules), or load a module anew. */
+/** Files that change, or measure, what a whole process shares (clocks, output, memory, dynalite's modules), or load a module anew. */
 const ALONE = [
+  'test/bench/memory.test.ts',
   'test/faults/simulator/simulator.test.ts',
   'test/functions/observability.test.ts',
   'test/local/aws/dynamodb/*.test.ts',
