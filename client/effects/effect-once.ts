@@ -27,6 +27,9 @@ export interface EffectOptions extends OnceOptions {
 
 type Item = Record<string, AttributeValue>;
 
+/** As it was seen, and not ended since. */
+const UNDONE = '(#token = :seen AND attribute_not_exists(#result))';
+
 /**
  * Does something outside of DynamoDB once for a record: a charge, a mail. It is noted that the effect begins, then that it is done, with
  * its result, which later deliveries of the record are given instead.
@@ -101,21 +104,19 @@ class EffectRecord {
   async begin(): Promise<{ result: unknown } | undefined> {
     const now = Date.now();
     const { timeoutMs = TIMEOUT_MS_DEFAULT, whenUnfinished } = this.#options;
-    if (
-      await this.#put(now, now + timeoutMs, 'attribute_not_exists(pk) OR expiresAt <= :seconds', {
-        ':seconds': { N: String(Math.floor(now / 1_000)) },
-      })
-    )
+    const seconds = { ':seconds': { N: String(Math.floor(now / 1_000)) } };
+    if (await this.#put(now, now + timeoutMs, 'attribute_not_exists(pk) OR expiresAt <= :seconds', seconds))
       return undefined;
     const found = await this.#read();
     if (found === undefined) return this.begin(); // it expired in between
-    if (found.result !== undefined) return { result: JSON.parse(found.result.S!) };
+    if (found.result !== undefined) return resultOf(found);
     const [startedAt, until] = [Number(found.at!.N), Number(found.until!.N)];
     if (until > now) throw new EffectInProgress(this.#delivery, until - now);
     // An attempt that threw is known not to be at it any more.
     if (until > 0 && whenUnfinished === 'human') throw new EffectUnfinished(this.#delivery, startedAt);
-    const mine = await this.#put(now, now + timeoutMs, '#token = :seen', { ':seen': found.token! });
-    if (mine) return undefined;
+    if (await this.#put(now, now + timeoutMs, UNDONE, { ':seen': found.token! })) return undefined;
+    const met = await this.#read();
+    if (met?.result !== undefined) return resultOf(met); // whoever began it has ended it after all
     throw new EffectInProgress(this.#delivery, timeoutMs);
   }
 
@@ -123,7 +124,7 @@ class EffectRecord {
   async giveUp(): Promise<void> {
     // 1: long ago. 0: and nobody need look.
     const until = this.#options.whenUnfinished === 'human' ? 1 : 0;
-    await this.#put(Date.now(), until, '#token = :seen', { ':seen': { S: this.#token } }).catch(() => {});
+    await this.#put(Date.now(), until, UNDONE, { ':seen': { S: this.#token } }).catch(() => {});
   }
 
   async end(result: unknown): Promise<void> {
@@ -136,7 +137,8 @@ class EffectRecord {
       throw new InvalidOptions(item === undefined ? 'No such effect was begun' : 'The effect is done');
     }
     if (found !== 'undone') return this.#finish(found.done, item.token!.S!);
-    await this.#put(Date.now(), 0, '#token = :seen', { ':seen': item.token! });
+    if (await this.#put(Date.now(), 0, UNDONE, { ':seen': item.token! })) return;
+    throw new InvalidOptions('The effect was ended, or begun anew, meanwhile');
   }
 
   async #finish(result: unknown, token: string): Promise<void> {
@@ -147,14 +149,18 @@ class EffectRecord {
       );
     }
     const { UpdateItemCommand } = await commands();
+    const { windowMs } = this.#options;
     await this.#options.dynamodb.send(
       new UpdateItemCommand({
         TableName: this.#table,
         Key: this.#key,
-        UpdateExpression: 'SET #result = :result',
+        UpdateExpression: `SET #result = :result${windowMs === undefined ? '' : ', expiresAt = :expiresAt'}`,
         ConditionExpression: 'v = :v AND #token = :token',
         ExpressionAttributeNames: { '#result': 'result', '#token': 'token' },
-        ExpressionAttributeValues: { ':result': { S: text }, ':token': { S: token }, ':v': { N: LAYOUT_VERSION } },
+        ExpressionAttributeValues: {
+          ...{ ':result': { S: text }, ':token': { S: token }, ':v': { N: LAYOUT_VERSION } },
+          ...(windowMs !== undefined && { ':expiresAt': { N: String(secondsOf(Date.now() + windowMs)) } }),
+        },
       }),
     );
   }
@@ -163,7 +169,9 @@ class EffectRecord {
   async #put(at: number, until: number, condition: string, values: Item): Promise<boolean> {
     const { PutItemCommand } = await commands();
     const { windowMs } = this.#options;
-    const expiresAt = windowMs === undefined ? expiryOf(this.#retentionMs, at) : Math.ceil((at + windowMs) / 1_000);
+    // What may still go on is not forgotten, however short its window is.
+    const expiresAt =
+      windowMs === undefined ? expiryOf(this.#retentionMs, at) : secondsOf(Math.max(at + windowMs, until));
     try {
       await this.#options.dynamodb.send(
         new PutItemCommand({
@@ -176,9 +184,9 @@ class EffectRecord {
             token: { S: this.#token },
             ...(expiresAt === 0 ? {} : { expiresAt: { N: String(expiresAt) } }),
           },
-          // The SDK may meet its own first attempt.
-          ConditionExpression: `${condition} OR #token = :own`,
-          ExpressionAttributeNames: { '#token': 'token' },
+          // The SDK may meet its own first attempt; one that comes late must not undo what was ended.
+          ConditionExpression: `${condition} OR (#token = :own AND attribute_not_exists(#result))`,
+          ExpressionAttributeNames: { '#token': 'token', '#result': 'result' },
           ExpressionAttributeValues: { ...values, ':own': { S: this.#token } },
         }),
       );
@@ -196,4 +204,12 @@ class EffectRecord {
     if (Item !== undefined) refuseUnknownLayout(Item);
     return Item;
   }
+}
+
+function resultOf(item: Item): { result: unknown } {
+  return { result: JSON.parse(item.result!.S!) };
+}
+
+function secondsOf(ms: number): number {
+  return Math.ceil(ms / 1_000);
 }

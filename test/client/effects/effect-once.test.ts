@@ -1,3 +1,4 @@
+import { GetItemCommand, PutItemCommand, type PutItemCommandInput, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RecordDelivery } from '../../../client/effects/delivery.ts';
 import { type EffectOptions, effectOnce, resolveEffect } from '../../../client/effects/effect-once.ts';
@@ -107,6 +108,60 @@ describe('an effect outside of the tables', () => {
     expect(await effectOnce(refunded, async () => 'now', human)).toEqual({ result: 'now', repeated: false });
     await expect(resolveEffect(refunded, 'undone', human)).rejects.toThrow('is done');
     await expect(resolveEffect(record(), 'undone', human)).rejects.toThrow('No such effect');
+  });
+
+  it('stays done when an attempt of its first note arrives late', async () => {
+    const charged = record();
+    const notes: PutItemCommandInput[] = [];
+    const send = (command: { input: object }) => {
+      if (command instanceof PutItemCommand) notes.push(command.input);
+      return tables.dynamodb.send(command as PutItemCommand);
+    };
+    const watched = { send } as unknown as EffectOptions['dynamodb'];
+    await effectOnce(charged, async () => 'once', options({ dynamodb: watched }));
+    await expect(tables.dynamodb.send(new PutItemCommand(notes[0]!))).rejects.toThrow('conditional request failed');
+    expect(await effectOnce(charged, async () => 'twice', options())).toEqual({ result: 'once', repeated: true });
+  });
+
+  it('that ends late is not begun again by whoever saw it unfinished', async () => {
+    const [charged, { passed, open }] = [record(), gate()];
+    let startedAt = Number.POSITIVE_INFINITY;
+    const slow = () => {
+      startedAt = Date.now();
+      return passed.then(() => 'late');
+    };
+    const late = effectOnce(charged, slow, options({ timeoutMs: 1 }));
+    await expect.poll(() => Date.now() - startedAt).toBeGreaterThan(1);
+    let begun = 0;
+    const send = async (command: { input: object }) => {
+      const answer = await tables.dynamodb.send(command as GetItemCommand);
+      if (command instanceof GetItemCommand) {
+        open();
+        await late;
+      }
+      return answer;
+    };
+    const overtaken = options({ dynamodb: { send } as unknown as EffectOptions['dynamodb'] });
+    const again = () => effectOnce(charged, async () => ++begun, overtaken);
+    await expect.poll(() => again().catch(() => undefined)).toEqual({ result: 'late', repeated: true });
+    expect(begun).toBe(0);
+  });
+
+  it('is remembered while it may go on, however short its window is', async () => {
+    const [charged, { passed, open }] = [record(), gate()];
+    const { groupId } = await charged.delivery.identify();
+    const first = effectOnce(charged, () => passed, options({ windowMs: 1 }));
+    const find = async () => {
+      const { Items = [] } = await tables.dynamodb.send(new ScanCommand({ TableName: tables.stateTable }));
+      const sort = String(charged.delivery.offset).padStart(16, '0');
+      return Items.find(({ pk, sk }) => pk!.S!.includes(groupId) && sk!.S === sort);
+    };
+    await expect.poll(find).toBeDefined();
+    const { until, expiresAt } = (await find())!;
+    expect(Number(expiresAt!.N) * 1_000).toBeGreaterThanOrEqual(Number(until!.N));
+    open();
+    await first;
+    expect(Number((await find())!.expiresAt!.N)).toBeLessThan(Number(expiresAt!.N));
   });
 
   it('is forgotten when its window is over', async () => {
