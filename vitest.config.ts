@@ -23,9 +23,10 @@ const ALONE = [
 
 /** What all tiers have in common. */
 export const COMMON = {
-  testTimeout: 30_000,
-  hookTimeout: 30_000,
-  // A shared machine may stop for a while in mid-test. Whoever watches sees the failure at once; CI tries once more and says so.
+  // A shared machine may be slow, or stop for a while: what hangs is seen a minute later, what is only slow passes.
+  testTimeout: 90_000,
+  hookTimeout: 90_000,
+  // Whoever watches sees a failure at once; CI tries once more, and says so.
   retry: process.env.CI ? 1 : 0,
   env: {
     AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',

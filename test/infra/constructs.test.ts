@@ -108,8 +108,11 @@ describe('rights', () => {
       'GET/v1/topics/orders',
       'GET/v1/topics/orders/offsets',
       'GET/v1/topics/orders/partitions',
+      'POST/v1/topics/orders/events',
       'POST/v1/topics/orders/partitions/*/records',
+      'POST/v1/topics/orders/prepare',
       'POST/v1/topics/orders/records',
+      'POST/v1/topics/orders/settle',
       'POST/v1/topics/orders/uploads',
     ]);
     expect(paths.filter((path) => !/\/(?:orders|invoices-\*)(?:\/|$)/.test(path))).toEqual([]);
