@@ -35,7 +35,8 @@ export async function appendEvents(ports: RequestPorts, events: readonly EventAp
   });
   for (const result of results) if (result.status === 'rejected') throw result.reason;
   const errors = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome.error] : []));
-  if (errors.length === events.length) throw errors[0]!;
+  // What may still be stored is to be sent again, whatever the others are refused for.
+  if (errors.length === events.length) throw errors.find(({ retryable }) => retryable) ?? errors[0]!;
   return outcomes;
 }
 

@@ -205,6 +205,16 @@ describe('a batch of events', () => {
     ]).toContainEqual(codes);
     expect((await post(topic, [...events, event('3', { partitionkey: 'other', data: 3 })], BATCH)).status).toBe(200);
   });
+
+  it('of which none was stored is to be sent again as long as one of them may still be', async () => {
+    const topic = await bench.newTopic();
+    await post(topic, event('1', { data: 1 }));
+    const both = [event('1', { data: 'other' }), event('2', { partitionkey: 'k', data: 2 })];
+    bench.api.faults.next('PutItem', 'throttle', 1, 'claim#');
+    expect(await post(topic, both, BATCH)).toMatchObject({ status: 429, code: 'throttled' });
+    const again = (await post(topic, both, BATCH)).json<Answer>();
+    expect(again.offsets.map(({ error }) => error?.code)).toEqual(['idempotency_key_reused', undefined]);
+  });
 });
 
 describe('what is no event', () => {
