@@ -175,7 +175,8 @@ export class Redrives {
    */
   async end(group: GroupId, letter: DeadLetterId, seen: Seen): Promise<boolean> {
     const key = { TableName: this.#table, Key: letterItemKey(group, letter) };
-    return this.#close(group, letter, seen, { Delete: { ...key, ...markedAt(seen, KNOWN_LAYOUT) } });
+    const what = { Delete: { ...key, ...markedAt(seen, KNOWN_LAYOUT) } };
+    return this.#close(group, letter, seen, what, (left) => left === undefined);
   }
 
   /**
@@ -185,12 +186,18 @@ export class Redrives {
    */
   async land(group: GroupId, letter: DeadLetter, seen: Seen): Promise<boolean> {
     const item = { TableName: this.#table, Item: toLetterItem(group, letter) };
-    return this.#close(group, letter, seen, {
-      Put: { ...item, ...markedAt(seen, `${KNOWN_LAYOUT} AND attribute_exists(redriveAt)`) },
-    });
+    const what = { Put: { ...item, ...markedAt(seen, `${KNOWN_LAYOUT} AND attribute_exists(redriveAt)`) } };
+    return this.#close(group, letter, seen, what, (left) => left?.redrives?.N === String(letter.redrives));
   }
 
-  async #close(group: GroupId, letter: DeadLetterId, seen: Seen, what: TransactWriteItem): Promise<boolean> {
+  /** @param isClosed whether what is left of the letter is what this leaves: somebody else may have taken it back meanwhile */
+  async #close(
+    group: GroupId,
+    letter: DeadLetterId,
+    seen: Seen,
+    what: TransactWriteItem,
+    isClosed: (left: Item | undefined) => boolean,
+  ): Promise<boolean> {
     const entry = { TableName: this.#table, Key: entryKey(group, letter) };
     const command = new TransactWriteItemsCommand({
       TransactItems: [what, { Delete: { ...entry, ...('epoch' in seen && givenTo(seen.epoch)) } }],
@@ -198,19 +205,20 @@ export class Redrives {
     const { isDone, anyUnanswered } = await transact(this.#dynamodb, command);
     if (isDone) return true;
     const left = await this.read(group, letter);
-    if (left !== undefined && !(await this.#isMarked(group, letter))) await this.#forget(group, letter);
-    return anyUnanswered && left === undefined;
+    if (left === undefined) return anyUnanswered && isClosed(await this.#letter(group, letter));
+    // An entry whose letter is not marked is a stray: the letter was deleted while it was.
+    if ((await this.#letter(group, letter))?.redriveAt === undefined) await this.#forget(group, letter);
+    return false;
   }
 
-  /** An entry whose letter is not is a stray: the letter was deleted while it was marked. */
-  async #isMarked(group: GroupId, letter: DeadLetterId): Promise<boolean> {
+  async #letter(group: GroupId, letter: DeadLetterId): Promise<Item | undefined> {
     const command = new GetItemCommand({
       TableName: this.#table,
       Key: letterItemKey(group, letter),
-      ProjectionExpression: 'redriveAt',
+      ProjectionExpression: 'v, redriveAt, redrives',
       ConsistentRead: true,
     });
-    return (await readOutcome(this.#dynamodb.send(command))).Item?.redriveAt !== undefined;
+    return (await readOutcome(this.#dynamodb.send(command))).Item;
   }
 
   async #forget(group: GroupId, letter: DeadLetterId): Promise<void> {

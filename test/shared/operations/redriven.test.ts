@@ -111,6 +111,28 @@ describe('a dead letter of a group whose members poll', () => {
     expect(again.records).toEqual([]);
   });
 
+  it('is not done when its end was lost on the way, and it was taken back meanwhile', async () => {
+    await bury(1);
+    await redrive();
+    await member.poll({ redriven: [] });
+    const { redrives } = host.backbone;
+    host.faults.next('TransactWriteItems', 'lose-request');
+    const retry = host.faults.hold('TransactWriteItems');
+    const ended = redrives.end(await group(), letterOf(1), { epoch: epoch() });
+    await retry.arrived;
+    await bench.host().backbone.redrives.recall(await group(), letterOf(1));
+    retry.release();
+    // Else what the letter has in the bucket would be removed.
+    expect(await ended).toBe(false);
+    expect(await stored()).toHaveLength(1);
+    // Lost on the way back, it is.
+    await redrive();
+    await member.poll({ redriven: [] });
+    host.faults.next('TransactWriteItems', 'lose-answer');
+    expect(await redrives.end(await group(), letterOf(1), { epoch: epoch() })).toBe(true);
+    expect(await stored()).toEqual([]);
+  });
+
   it('comes before the records behind it, and leaves them their room', async () => {
     await bury(1, 2, 3);
     await redrive();
