@@ -140,6 +140,11 @@ export function afterExpiry({ failure, ...rest }: PushState, committed: number, 
   return { ...rest, expired, ...rangeAfter(failure, logStart) };
 }
 
+/** What follows when the target itself has moved the position, though its call failed. @param committed where it is now */
+export function afterMove({ failure, ...rest }: PushState, committed: number): PushState {
+  return { ...withoutRow(rest), ...rangeAfter(failure, committed) };
+}
+
 /** A range that failed is known until all of it is passed; the attempts were those of a record that is passed. */
 function rangeAfter(failure: Failure | undefined, committed: number): { readonly failure?: Failure } {
   if (failure === undefined || committed >= failure.end) return {};

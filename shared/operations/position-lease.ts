@@ -75,7 +75,11 @@ export class PositionLease {
    */
   async renew(progress: Progress): Promise<boolean> {
     const isFresh = () => this.#until - this.#ports.clock.now() >= this.#leaseMs - LEASE_FRESH_MS;
-    while (!isFresh()) if (!(await this.step(progress, true))) return false;
+    for (let at = progress; !isFresh(); ) {
+      const done = await this.step(at, true);
+      if (done === false) return false;
+      if (done !== true) at = { ...at, ...done };
+    }
     return true;
   }
 
@@ -83,9 +87,14 @@ export class PositionLease {
    * Writes down how far this run is, and keeps the position or lets it go.
    *
    * @param hasFailed fences what may still be under way
-   * @returns false when the position is no longer this run's. @throws {Throttled | Unavailable | WriteFailed}
+   * @returns false when the position is no longer this run's; how far it is, when whoever was called has moved it further
+   *   itself: nothing was written. @throws {Throttled | Unavailable | WriteFailed}
    */
-  async step({ committed, push }: Progress, keep: boolean, hasFailed = false): Promise<boolean> {
+  async step(
+    { committed, push }: Progress,
+    keep: boolean,
+    hasFailed = false,
+  ): Promise<boolean | Pick<Progress, 'committed'>> {
     const now = this.#ports.clock.now();
     const epoch = hasFailed ? nextEpoch(this.#epoch, now) : this.#epoch;
     const until = keep ? now + this.#leaseMs : 0;
@@ -96,6 +105,7 @@ export class PositionLease {
       push,
       ...(keep && { until }),
     });
+    if (typeof isDone !== 'boolean') return isDone;
     this.#epoch = epoch;
     this.#until = isDone ? until : 0;
     return isDone;

@@ -59,14 +59,15 @@ export class PushPositions {
   /**
    * Writes down what became of a call: how far it got, what failed, whether its run goes on.
    *
-   * @returns false when the position is not, or no longer, this run's: somebody took or moved it, or it is gone
+   * @returns false when the position is not, or no longer, this run's: somebody took or moved it, or it is gone; how far it is,
+   *   when whoever was called has moved it itself, as `processOnce` does: nothing was written
    * @throws {WriteFailed}
    */
   async step(
     position: PositionId,
     by: { readonly owner: string; readonly epoch: number },
     { committed, epoch, until, push }: PushStep,
-  ): Promise<boolean> {
+  ): Promise<boolean | { readonly committed: number }> {
     const met = await updatePosition(this.#dynamodb, this.#table, position, {
       UpdateExpression: `SET #committed = :committed, #epoch = :next, #push = :push${
         until === undefined ? ' REMOVE #owner, #until' : ', #until = :until'
@@ -85,6 +86,8 @@ export class PushPositions {
     });
     if (met === undefined) return true;
     if (met === 'nothing') return false;
+    if (met.epoch === by.epoch && met.owner === by.owner && met.committed > committed)
+      return { committed: met.committed };
     // Its own first attempt, whose answer was lost: no epoch has two owners.
     const isReleased = until === undefined && met.owner === undefined;
     const isKept = until !== undefined && met.owner === by.owner && met.until === until;

@@ -42,7 +42,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
   console: { parts: ['client', 'shared/wire'], packages: null },
   local: { parts: ['functions', ...SHARED], packages: null },
-  bench: { parts: ['client', 'functions', 'infra', 'local', ...SHARED], packages: null },
+  bench: { parts: ['client/effects', 'client', 'functions', 'infra', 'local', ...SHARED], packages: null },
 };
 
 /**

@@ -64,6 +64,26 @@ it('a function that fails after its effects charges each record once, and the po
   expect((await bench.position()).committed).toBe(3);
 });
 
+it('a function that fails behind what it has processed is called again after its back-off, and attempts are those of what fails', async () => {
+  await bench.append(['a', 'b', 'c']);
+  const tried: number[][] = [];
+  bench.scripts.set('s', async (batch) => {
+    tried.push(batch.records.map(({ offset }) => offset));
+    for (const delivered of recordsOf(batch)) {
+      if (delivered.record.offset === 2 && tried.length < 4) return failed;
+      await chargeOnce(delivered);
+    }
+    return { kind: 'done' };
+  });
+  await bench.wake();
+  await bench.drain(10_000); // a lease would last for 45 s
+  expect(tried).toEqual([[0, 1, 2], [2], [2], [2]]);
+  expect(await charges()).toEqual({ 0: 1, 1: 1, 2: 1 });
+  expect(bench.letters).toEqual([]);
+  expect(await bench.position()).toMatchObject({ committed: 3, push: { lastError: { message: 'crashed' } } });
+  expect((await bench.position()).owner).toBeUndefined();
+});
+
 it('a call that was given up charges nothing any more, whether its record was retried or is a dead letter', async () => {
   await bench.append(['a']);
   const late: DeliveredRecord[] = [];
