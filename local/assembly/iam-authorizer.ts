@@ -17,15 +17,17 @@ export class IamAuthorizer {
   readonly #identities: Identities;
   readonly #access: Access;
   readonly #now: () => number;
+  readonly #api: string;
 
-  constructor(identities: Identities, access: Access, now: () => number) {
+  /** @param api its id */
+  constructor(identities: Identities, access: Access, now: () => number, api: string) {
     this.#identities = identities;
     this.#access = access;
     this.#now = now;
+    this.#api = api;
   }
 
-  /** @param api its id */
-  admit(request: ReceivedRequest, api: string): Answer | Authorizer {
+  async admit(request: ReceivedRequest): Promise<Answer | Authorizer> {
     const headers = headersOf(request);
     const [, accessKeyId = '', scope = '', signedNames = '', signature = ''] =
       AUTHORIZATION.exec(headers.authorization ?? '') ?? [];
@@ -37,7 +39,7 @@ export class IamAuthorizer {
     const given = Buffer.from(signature, 'hex');
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) return FORBIDDEN;
     const path = decodeURI(request.target.split('?')[0]!);
-    const resource = `arn:aws:execute-api:${REGION}:${ACCOUNT}:${api}/$default/${request.method}${path}`;
+    const resource = `arn:aws:execute-api:${REGION}:${ACCOUNT}:${this.#api}/$default/${request.method}${path}`;
     if (!this.#access.allows(caller, { action: 'execute-api:Invoke', resource })) return FORBIDDEN;
     return { iam: whoIs(accessKeyId, caller.role, caller.function) };
   }
