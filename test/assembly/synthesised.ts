@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { App, Stack } from 'aws-cdk-lib';
+import { App, Duration, Stack } from 'aws-cdk-lib';
 import { ArnPrincipal, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { BackboneStack } from '../../infra/backbone-stack.ts';
@@ -36,6 +36,7 @@ export async function synthesiseAssembly(
   const shop = new Stack(app, SHOP.stack);
   const consumer = new LambdaFunction(shop, 'Consumer', {
     ...{ code: Code.fromAsset(code), handler: 'consumer.handler', runtime: Runtime.NODEJS_22_X, memorySize: 256 },
+    timeout: Duration.seconds(30),
     environment: { VERTEBRA_ENDPOINT: backbone.url },
   });
   consumer.addToRolePolicy(new PolicyStatement({ actions: ['execute-api:Invoke'], resources: ['*'] }));
