@@ -19,6 +19,7 @@ export function upCommand(program: Command, run: Runner): void {
     .option('--data <folder>', 'where the data is kept (default ./.vertebra)')
     .option('--memory', 'keep nothing on disk')
     .option('--reset', 'delete the data in the folder first')
+    .option('--assembly <folder>', 'run what "cdk synth" wrote there, as it would be deployed')
     .option('--auth <how>', 'apiKey: callers need API keys, and a first one is printed (default none)')
     .option('--log-level <level>', 'which log lines of the functions to show (default error)')
     .addHelpText('after', EXAMPLES);

@@ -58,7 +58,8 @@ function bearer(apiKey: string | (() => string | Promise<string>), endpoint: URL
 }
 
 function sigV4({ region, credentials }: IamAuth, endpoint: URL, now: () => number): Signer {
-  const signedRegion = region ?? regionOf(endpoint.hostname) ?? process.env.AWS_REGION;
+  const [service, itsRegion] = serviceOf(endpoint.hostname);
+  const signedRegion = region ?? itsRegion ?? process.env.AWS_REGION;
   if (!signedRegion) {
     throw new InvalidOptions(
       `The region of ${endpoint.hostname} is not in its name: give auth: { iam: { region } }, or 'none' or { apiKey }`,
@@ -69,7 +70,7 @@ function sigV4({ region, credentials }: IamAuth, endpoint: URL, now: () => numbe
     // Only those who sign load what signs.
     const { SignatureV4 } = await import('@smithy/signature-v4');
     const provide = typeof credentials === 'object' ? async () => credentials : cached(await chainOr(credentials), now);
-    const v4 = new SignatureV4({ service: 'execute-api', region: signedRegion, credentials: provide, sha256: Sha256 });
+    const v4 = new SignatureV4({ service, region: signedRegion, credentials: provide, sha256: Sha256 });
     return async ({ method, url, headers, body }: Unsigned) => {
       const signed = await v4.sign(
         {
@@ -163,9 +164,11 @@ function bytesOf(data: string | ArrayBuffer | ArrayBufferView): string | Uint8Ar
     : new Uint8Array(data);
 }
 
-/** `<api>.execute-api.<region>.amazonaws.com`, also in China. */
-function regionOf(hostname: string): string | undefined {
-  return /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/.exec(hostname)?.[1];
+/** Of `<id>.lambda-url.<region>.on.aws`, `<api>.execute-api.<region>.amazonaws.com`, also in China; else that of an API. */
+function serviceOf(hostname: string): [service: string, region: string | undefined] {
+  const url = /\.lambda-url\.([a-z0-9-]+)\.on\.aws$/.exec(hostname);
+  if (url !== null) return ['lambda', url[1]];
+  return ['execute-api', /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/.exec(hostname)?.[1]];
 }
 
 function isOnThisMachine({ protocol, hostname }: URL): boolean {

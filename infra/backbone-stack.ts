@@ -27,6 +27,12 @@ export class BackboneStack extends Stack {
     const signing = signingCurl(this.region);
     const [create, produce, read] = firstSteps(backbone.url, auth === 'iam' ? signing : BEARING_CURL);
     new CfnOutput(this, 'ApiUrl', { value: backbone.url, description: 'Base URL of the API' });
+    if (backbone.functionUrl !== undefined) {
+      new CfnOutput(this, 'FunctionUrl', {
+        value: backbone.functionUrl,
+        description: 'The same API, without the gateway',
+      });
+    }
     new CfnOutput(this, 'PushRoleArn', {
       value: backbone.pushRole.roleArn,
       description: 'Role by which records are pushed: what the policy of a target lets in',

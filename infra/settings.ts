@@ -14,6 +14,8 @@ export interface Settings {
   readonly auth: Auth;
   /** From `jwtIssuer`, and `jwtAudience`: as context, an array or a comma-separated list. */
   readonly jwt?: JwtIssuer;
+  /** Whether the API also has a Lambda function URL. Default false. */
+  readonly functionUrl: boolean;
   /** Origins whose pages may call the API; as context, an array or a comma-separated list. Default none. */
   readonly corsOrigins: readonly string[];
   /** What the functions log. Default `INFO`. */
@@ -44,6 +46,7 @@ export function readSettings(context: (name: string) => unknown): Settings {
     ...arnIn('encryptionKeyArn', context('encryptionKeyArn'), 'kms', 'a KMS key'),
     auth: oneOf('auth', context('auth') ?? 'iam', AUTH_MODES),
     ...jwtIn(context('jwtIssuer'), context('jwtAudience')),
+    functionUrl: yesOrNo('functionUrl', context('functionUrl') ?? false),
     corsOrigins: list('corsOrigins', context('corsOrigins') ?? []),
     logLevel: oneOf('logLevel', context('logLevel') ?? 'INFO', LOG_LEVELS),
     logRetention: days('logRetentionDays', context('logRetentionDays') ?? RetentionDays.ONE_MONTH),

@@ -18,11 +18,13 @@ import { Doorbell } from '../shared/operations/doorbell.ts';
 import { listTopics } from '../shared/operations/topics.ts';
 import { WakeQueue } from '../shared/store/wake-queue.ts';
 import { checkSpec } from '../shared/target/check.ts';
+import type { ApiFunction } from '../shared/wire/routes.ts';
 import { renewAdminKey } from './admin-key.ts';
 import { openEmbeddedAws } from './aws/embedded-aws.ts';
 import { createBackboneResources } from './aws/tables.ts';
 import { contextNow, startBackground } from './background.ts';
 import { type Exchange, openGateway } from './gateway.ts';
+import type { LambdaHandler } from './invocation.ts';
 import { ModuleFunctions } from './module-function.ts';
 import type { LocalAuth } from './options.ts';
 import type { TopicFacts } from './status-lines.ts';
@@ -115,7 +117,7 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
         topics: topicsHandler(backbone, settings),
         groups: groupsHandler(groups, settings),
         subscriptions: subscriptionsHandler(openSubscriptions(backbone, sqs, { wakeQueueUrl }, pushed), settings),
-      },
+      } satisfies Record<ApiFunction, LambdaHandler>,
       port: options.port,
       observe: options.onExchange,
     });

@@ -168,21 +168,29 @@ function cors(origins: readonly string[]): CorsPreflightOptions {
   }
   return {
     allowOrigins: [...origins],
-    allowMethods: [CorsHttpMethod.GET, CorsHttpMethod.POST, CorsHttpMethod.PUT, CorsHttpMethod.DELETE],
-    allowHeaders: [
-      'accept',
-      'authorization',
-      'content-encoding',
-      'content-type',
-      'idempotency-key',
-      'x-amz-content-sha256',
-      'x-amz-date',
-      'x-amz-security-token',
-    ],
-    exposeHeaders: ['retry-after', 'vertebra-next-offset', 'vertebra-high-watermark'],
-    maxAge: Duration.hours(1),
+    allowMethods: CORS.methods.map((method) => CorsHttpMethod[method]),
+    allowHeaders: [...CORS.allowHeaders],
+    exposeHeaders: [...CORS.exposeHeaders],
+    maxAge: CORS.maxAge,
   };
 }
+
+/** What pages of other origins may do. */
+export const CORS = {
+  methods: ['GET', 'POST', 'PUT', 'DELETE'],
+  allowHeaders: [
+    'accept',
+    'authorization',
+    'content-encoding',
+    'content-type',
+    'idempotency-key',
+    'x-amz-content-sha256',
+    'x-amz-date',
+    'x-amz-security-token',
+  ],
+  exposeHeaders: ['retry-after', 'vertebra-next-offset', 'vertebra-high-watermark'],
+  maxAge: Duration.hours(1),
+} as const;
 
 function isOrigin(text: string): boolean {
   return URL.canParse(text) && /^https?:/.test(text) && new URL(text).origin === text;

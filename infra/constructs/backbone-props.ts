@@ -52,6 +52,11 @@ export interface EventBackboneProps {
   readonly auth?: Auth | undefined;
   /** Where `auth` is `jwt`: whose tokens are taken. */
   readonly jwt?: JwtIssuer | undefined;
+  /**
+   * Whether the whole API also has a Lambda function URL: it costs nothing beside the function, and takes no longer for the
+   * way through a gateway. Its one function may do what all those behind the gateway may. Default false.
+   */
+  readonly functionUrl?: boolean | undefined;
   /** Origins whose pages may call the API, such as `https://example.com`. Default none: no CORS. */
   readonly corsOrigins?: readonly string[] | undefined;
   /** Batches that are larger once compressed go to the bucket, in bytes. Default 32768; 8192 costs least, more is faster. */
@@ -74,7 +79,10 @@ export interface EventBackboneProps {
 }
 
 /** Refuses what does not go together, or is out of its range. @throws {Error} with a sentence */
-export function checkProps({ auth = 'iam', jwt, spillAboveBytes, concurrency = {} }: EventBackboneProps): void {
+export function checkProps(props: EventBackboneProps): void {
+  const { auth = 'iam', jwt, functionUrl = false, spillAboveBytes, concurrency = {} } = props;
+  if (auth === 'jwt' && functionUrl)
+    throw new Error("'functionUrl' cannot be where auth is 'jwt': Lambda checks no tokens.");
   if (auth === 'jwt' && jwt === undefined)
     throw new Error("With auth 'jwt' the backbone needs 'jwt': issuer and audience.");
   if (auth !== 'jwt' && jwt !== undefined)

@@ -13,6 +13,7 @@ export const FUNCTIONS = [
   'topics',
   'groups',
   'subscriptions',
+  'whole',
   'dispatch',
   'deliver',
   'check',

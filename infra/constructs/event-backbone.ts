@@ -12,6 +12,7 @@ import { BackboneSubscription, type SubscribeToProps } from './backbone-subscrip
 import { BackboneTopic, type TopicProps } from './backbone-topic.ts';
 import { Dashboard } from './dashboard.ts';
 import { Delivery } from './delivery.ts';
+import { addUrl } from './function-url.ts';
 import { Grants } from './grants.ts';
 import { LogStorage } from './log-storage.ts';
 import { Maintenance } from './maintenance.ts';
@@ -29,6 +30,8 @@ export type Names = string | BackboneTopic | readonly (string | BackboneTopic)[]
 export class EventBackbone extends Construct {
   /** Base URL of the API, without a slash at its end. */
   readonly url: string;
+  /** The same API behind a Lambda function URL, without a slash at its end; absent without `functionUrl`. */
+  readonly functionUrl?: string;
   readonly storage: LogStorage;
 
   /** By which records are pushed to targets: what the policy of a queue, a function or a bus lets in. */
@@ -117,6 +120,8 @@ export class EventBackbone extends Construct {
     delivery.grantKeep(sweep);
 
     const functions = { produce, fetch, topics, groups, subscriptions };
+    const whole = props.functionUrl ? this.#makeWhole(delivery, defaults, props.spillAboveBytes) : undefined;
+    const wholeUrl = whole && addUrl(whole, auth, corsOrigins);
     const api = new Api(this, 'Api', { functions, auth, jwt: props.jwt, corsOrigins, logRetention });
     this.url = api.url;
     const { wakeQueue, deadLetters, deliver } = delivery;
@@ -124,13 +129,15 @@ export class EventBackbone extends Construct {
     const watched = { storage: this.storage, wakeQueue, deadLetters, apiId, produce, deliver, dispatch, sweep };
     if (props.alarmTopic) this.alarms = new Alarms(this, 'Alarms', { watched, topic: props.alarmTopic });
     if (props.dashboard) new Dashboard(this, 'Dashboard', watched);
-    delivery.forbidHost(Fn.select(1, Fn.split('://', this.url)));
+    // Its other host is not forbidden: they would wait for each other. Nothing is pushed there without a signature or a key.
+    if (wholeUrl !== undefined) this.functionUrl = Fn.join('', ['https://', hostOf(wholeUrl.url)]);
+    delivery.forbidHost(hostOf(this.url));
 
     this.#auth = auth;
     this.#makeProvisioner = () => new Provisioner(this, 'Provisioner', { storage: this.storage, delivery, defaults });
     const provisioner = () => this.#provision();
-    this.#grants = new Grants(this, 'Grants', { url: this.url, apiId, api: api.resource, provisioner });
-    this.#askForRights(Object.values(functions));
+    this.#grants = new Grants(this, 'Grants', { url: this.url, apiId, api: api.resource, wholeUrl, provisioner });
+    this.#askForRights([...Object.values(functions), ...(whole ? [whole] : [])]);
   }
 
   /** Makes a topic while the app is deployed, or takes over the one of this name. */
@@ -207,6 +214,21 @@ export class EventBackbone extends Construct {
     this.#grants.toGrantee(grantee, rights);
   }
 
+  /** One function that may do what all those behind the gateway may. */
+  #makeWhole(delivery: Delivery, defaults: FunctionDefaults, spillAboveBytes: number | undefined): BackboneFunction {
+    const description = 'Serves the whole API behind a URL of its own';
+    const whole = new BackboneFunction(this, 'Whole', { source: 'whole', description, ...defaults });
+    this.storage.grantAppend(whole);
+    this.storage.grantRead(whole);
+    this.storage.grantAdminister(whole);
+    this.storage.grantConsume(whole);
+    this.storage.grantSubscribe(whole);
+    delivery.grantSubscribe(whole);
+    delivery.grantDeadLetter(whole);
+    if (spillAboveBytes !== undefined) whole.addEnvironment(ENV.spillAboveBytes, String(spillAboveBytes));
+    return whole;
+  }
+
   /** There is no provisioner unless there is something to provision. */
   #provision(): Provisioner {
     this.#provisioner ??= this.#makeProvisioner();
@@ -230,6 +252,11 @@ export class EventBackbone extends Construct {
       },
     });
   }
+}
+
+/** The host of a URL, which CloudFormation makes. */
+function hostOf(url: string): string {
+  return Fn.select(2, Fn.split('/', url));
 }
 
 /** One entry for each combination: what is used together must stand in one. */

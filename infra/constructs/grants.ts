@@ -1,5 +1,6 @@
 import { Annotations, type CfnResource, Stack, Validations } from 'aws-cdk-lib';
 import { Grant, type IGrantable, type IPrincipal } from 'aws-cdk-lib/aws-iam';
+import type { IFunctionUrl } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import type { Rights } from '../../shared/domain/rights.ts';
 import { ROUTE_RIGHTS } from '../../shared/wire/route-rights.ts';
@@ -14,6 +15,8 @@ export interface GrantsProps {
   readonly apiId: string;
   /** The API itself: `apiId` is its name in another stack, too. */
   readonly api: CfnResource;
+  /** The API's other way, where there is one. */
+  readonly wholeUrl: IFunctionUrl | undefined;
   readonly provisioner: () => Provisioner;
 }
 
@@ -47,6 +50,7 @@ export class Grants extends Construct {
     const paths = pathsOf(rights);
     const resourceArns = paths.map((path) => this.#arnOf(path));
     const allowed = Grant.addToPrincipal({ grantee, actions: ['execute-api:Invoke'], resourceArns });
+    this.#props.wholeUrl?.grantInvokeUrl(grantee);
     if (!allowed.success) {
       Annotations.of(this).addWarningV2(
         'vertebra:policyNotAttached',

@@ -6,6 +6,7 @@ import type { LambdaHandler } from '../invocation.ts';
 import type { Access } from './access.ts';
 import type { Maker } from './deployment.ts';
 import type { IamAuthorizer } from './iam-authorizer.ts';
+import type { JwtAuthorizer, JwtConfiguration } from './jwt-authorizer.ts';
 import type { LambdaApi } from './lambda-api.ts';
 import type { PackagedFunction } from './packaged-function.ts';
 
@@ -15,7 +16,8 @@ export const API_ID = 'local';
 export const API_HOST = `${API_ID}.execute-api.${REGION}.amazonaws.com`;
 
 interface DeclaredRoute extends GatewayRoute {
-  readonly authorization: string;
+  /** Absent: open to all. */
+  readonly authorizer?: Pick<JwtAuthorizer | IamAuthorizer, 'admit'>;
 }
 
 /** The HTTP API of the template, for a gateway that stands already: routes come as they are made. */
@@ -23,16 +25,23 @@ export class HttpApi {
   readonly #lambda: LambdaApi;
   readonly #access: Access;
   readonly #iam: IamAuthorizer;
+  readonly #jwt: (configuration: JwtConfiguration) => JwtAuthorizer;
+  readonly #authorizers = new Map<string, JwtAuthorizer>();
   readonly #integrations = new Map<string, PackagedFunction>();
   /** Those of the template; without a route for all others, the gateway answers for them. */
   readonly routes: DeclaredRoute[] = [];
   readonly handlers: Record<string, LambdaHandler> = { '': async () => NOT_FOUND };
   #apis = 0;
 
-  constructor(lambda: LambdaApi, access: Access, iam: IamAuthorizer) {
+  constructor(
+    lambda: LambdaApi,
+    access: Access,
+    { iam, jwt }: { readonly iam: IamAuthorizer; readonly jwt: (configuration: JwtConfiguration) => JwtAuthorizer },
+  ) {
     this.#lambda = lambda;
     this.#access = access;
     this.#iam = iam;
+    this.#jwt = jwt;
   }
 
   readonly makers: Readonly<Record<string, Maker>> = {
@@ -48,13 +57,28 @@ export class HttpApi {
       return { ref: logicalId };
     },
     'AWS::ApiGatewayV2::Route': async ({ properties, logicalId }) => {
-      const { RouteKey, Target, AuthorizationType = 'NONE' } = properties as Readonly<Record<string, string>>;
-      if (!['NONE', 'AWS_IAM'].includes(AuthorizationType)) {
-        throw new Error(`${RouteKey} is open to ${AuthorizationType}; AWS_IAM and NONE are all that is known here`);
+      const {
+        RouteKey,
+        Target,
+        AuthorizationType = 'NONE',
+        AuthorizerId,
+      } = properties as Readonly<Record<string, string>>;
+      const authorizer = AuthorizationType === 'AWS_IAM' ? this.#iam : this.#authorizers.get(AuthorizerId ?? '');
+      if (AuthorizationType !== 'NONE' && !authorizer) {
+        throw new Error(
+          `${RouteKey} is open to ${AuthorizationType}: AWS_IAM, JWT and NONE are all that is known here`,
+        );
       }
       const fn = this.#integrations.get(Target!.split('/').at(-1)!)!;
-      this.routes.push({ key: RouteKey!, function: logicalId, authorization: AuthorizationType });
+      this.routes.push({ key: RouteKey!, function: logicalId, ...(authorizer && { authorizer }) });
       this.handlers[logicalId] = (event) => this.#call(fn, RouteKey!, event);
+      return { ref: logicalId };
+    },
+    'AWS::ApiGatewayV2::Authorizer': async ({ properties, logicalId }) => {
+      const { AuthorizerType, JwtConfiguration } = properties as { AuthorizerType: string; JwtConfiguration: unknown };
+      if (AuthorizerType === 'JWT') {
+        this.#authorizers.set(logicalId, this.#jwt(JwtConfiguration as JwtConfiguration));
+      }
       return { ref: logicalId };
     },
     'AWS::ApiGatewayV2::Stage': async ({ properties }) => ({ ref: String(properties.StageName) }),
@@ -63,12 +87,12 @@ export class HttpApi {
   /** All that may be asked; nothing is left to chance. */
   complete(): void {
     if (this.routes.some(({ key }) => key === '$default')) return;
-    this.routes.push({ key: '$default', function: '', authorization: 'NONE' });
+    this.routes.push({ key: '$default', function: '' });
   }
 
   /** Whether a request is let in. */
   async admit(request: ReceivedRequest, route: GatewayRoute): Promise<Answer | Authorizer> {
-    return (route as DeclaredRoute).authorization === 'NONE' ? {} : this.#iam.admit(request, API_ID);
+    return (await (route as DeclaredRoute).authorizer?.admit(request)) ?? {};
   }
 
   /** Calls a function, if it lets the gateway. @throws what it threw: the gateway answers 500 */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type EmbeddedAws, openEmbeddedAws } from '../aws/embedded-aws.ts';
 import { type Exchange, openGateway } from '../gateway.ts';
 import { Access } from './access.ts';
-import { API_HOST, HttpApi } from './api-makers.ts';
+import { API_HOST, API_ID, HttpApi } from './api-makers.ts';
 import { callsBy } from './aws-calls.ts';
 import { readCloudAssembly } from './cloud-assembly.ts';
 import { CustomResources } from './custom-resources.ts';
@@ -13,6 +13,7 @@ import { Front, type Interceptor } from './front.ts';
 import { functionMakers } from './function-makers.ts';
 import { IamAuthorizer } from './iam-authorizer.ts';
 import { Identities, type KeyPair } from './identities.ts';
+import { type IssuerKeys, JwtAuthorizer, publishedKeys } from './jwt-authorizer.ts';
 import { LambdaApi } from './lambda-api.ts';
 import { Schedule } from './schedule.ts';
 import { storageMakers } from './storage-makers.ts';
@@ -28,6 +29,8 @@ export interface AssemblyServerOptions {
   readonly variables?: Readonly<Record<string, string>>;
   /** Time between two calls by the clock, instead of what the template's rules say, ms. */
   readonly clockEveryMs?: number;
+  /** Keys of the issuers of tokens; absent: they are asked. */
+  readonly keysOf?: IssuerKeys;
   /** Told of every request that reached a function. */
   readonly onExchange: (exchange: Exchange) => void;
   /** Told of what functions log, line by line. */
@@ -101,7 +104,10 @@ export async function openAssemblyServer(options: AssemblyServerOptions): Promis
     const scratch = await mkdtemp(join(tmpdir(), 'vertebra-assembly-'));
     closers.push(() => rm(scratch, { recursive: true, force: true }));
 
-    const api = new HttpApi(lambda, access, new IamAuthorizer(identities, access, now));
+    const api = new HttpApi(lambda, access, {
+      iam: new IamAuthorizer(identities, access, now, API_ID),
+      jwt: (configuration) => new JwtAuthorizer(configuration, options.keysOf ?? publishedKeys, now),
+    });
     const gateway = await openGateway({
       ...{ handlers: api.handlers, routes: api.routes, port: options.port, observe: options.onExchange },
       admit: (request, route) => api.admit(request, route),

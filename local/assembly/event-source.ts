@@ -23,7 +23,7 @@ export interface MappingProperties {
 export interface SourceOptions {
   readonly id: string;
   readonly properties: MappingProperties;
-  readonly fn: PackagedFunction;
+  readonly fn: Pick<PackagedFunction, 'name' | 'arn' | 'invoke'>;
   /** Calls a service in the name of the function's role. */
   readonly call: (operation: string, body: object, signal?: AbortSignal) => ReturnType<CallAs>;
   readonly onFailure: (name: string, error: unknown) => void;

@@ -1,6 +1,7 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { ACCOUNT, REGION } from '../aws/dynamodb/store-view.ts';
 import { staleness } from '../aws/signature-age.ts';
+import { canonicalHeaders, canonicalQuery, percentEncoded, signatureOf } from '../aws/signature-v4.ts';
 import type { Authorizer } from '../gateway.ts';
 import { type Answer, gatewayMessage } from '../gateway-answer.ts';
 import type { ReceivedRequest } from '../gateway-event.ts';
@@ -17,15 +18,17 @@ export class IamAuthorizer {
   readonly #identities: Identities;
   readonly #access: Access;
   readonly #now: () => number;
+  readonly #api: string;
 
-  constructor(identities: Identities, access: Access, now: () => number) {
+  /** @param api its id */
+  constructor(identities: Identities, access: Access, now: () => number, api: string) {
     this.#identities = identities;
     this.#access = access;
     this.#now = now;
+    this.#api = api;
   }
 
-  /** @param api its id */
-  admit(request: ReceivedRequest, api: string): Answer | Authorizer {
+  async admit(request: ReceivedRequest): Promise<Answer | Authorizer> {
     const headers = headersOf(request);
     const [, accessKeyId = '', scope = '', signedNames = '', signature = ''] =
       AUTHORIZATION.exec(headers.authorization ?? '') ?? [];
@@ -33,11 +36,11 @@ export class IamAuthorizer {
     const secret = this.#identities.secretOf(accessKeyId);
     const date = headers['x-amz-date'] ?? '';
     if (!caller || secret === undefined || staleness(date, this.#now())) return FORBIDDEN;
-    const expected = signatureOf(request, { headers, scope, signedNames: signedNames.split(';'), date, secret });
+    const expected = requestSignature(request, { headers, scope, signedNames: signedNames.split(';'), date, secret });
     const given = Buffer.from(signature, 'hex');
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) return FORBIDDEN;
     const path = decodeURI(request.target.split('?')[0]!);
-    const resource = `arn:aws:execute-api:${REGION}:${ACCOUNT}:${api}/$default/${request.method}${path}`;
+    const resource = `arn:aws:execute-api:${REGION}:${ACCOUNT}:${this.#api}/$default/${request.method}${path}`;
     if (!this.#access.allows(caller, { action: 'execute-api:Invoke', resource })) return FORBIDDEN;
     return { iam: whoIs(accessKeyId, caller.role, caller.function) };
   }
@@ -77,30 +80,14 @@ interface Signed {
   readonly secret: string;
 }
 
-/** Signature Version 4 of a request in its header. Source: AWS, "Create a signed AWS API request". */
-function signatureOf({ method, target, body }: ReceivedRequest, signed: Signed): Buffer {
-  const { headers, scope, signedNames, date, secret } = signed;
+/** Signature of a request in its header. */
+function requestSignature({ method, target, body }: ReceivedRequest, signed: Signed): Buffer {
+  const { headers, signedNames, ...how } = signed;
   const [path, query = ''] = target.split(/\?(.*)/s) as [string, string?];
   // Escaped once more: it is signed as it was sent.
-  const canonicalPath = path.split('/').map(escaped).join('/');
-  const canonicalQuery = [...new URLSearchParams(query)]
-    .map(([name, value]) => `${escaped(name)}=${escaped(value)}`)
-    .sort()
-    .join('&');
-  const canonicalHeaders = signedNames.map((name) => `${name}:${(headers[name] ?? '').trim().replace(/\s+/g, ' ')}\n`);
+  const canonicalPath = path.split('/').map(percentEncoded).join('/');
   const payload = createHash('sha256').update(body).digest('hex');
-  const canonical = [method, canonicalPath, canonicalQuery, canonicalHeaders.join(''), signedNames.join(';'), payload];
-  const hash = createHash('sha256').update(canonical.join('\n')).digest('hex');
-  const text = ['AWS4-HMAC-SHA256', date, scope, hash].join('\n');
-  const key = scope.split('/').reduce<Buffer | string>((previous, part) => hmac(previous, part), `AWS4${secret}`);
-  return hmac(key, text);
-}
-
-function hmac(key: Buffer | string, text: string): Buffer {
-  return createHmac('sha256', key).update(text).digest();
-}
-
-/** Percent-encoding with RFC 3986's unreserved characters only. */
-function escaped(text: string): string {
-  return encodeURIComponent(text).replace(/[!'()*]/g, (found) => `%${found.charCodeAt(0).toString(16).toUpperCase()}`);
+  const parts = [method, canonicalPath, canonicalQuery(new URLSearchParams(query))];
+  const canonical = [...parts, canonicalHeaders(signedNames, headers), signedNames.join(';'), payload].join('\n');
+  return signatureOf({ ...how, canonical });
 }

@@ -10,14 +10,15 @@ export interface StreamSourceOptions extends SourceOptions {
   readonly onChange: (listener: () => void) => () => void;
   /** Epoch ms by the services' clock. */
   readonly now: () => number;
+  /** Pause before records that failed are tried again. */
+  readonly retryPauseMs?: number;
 }
 
 /** Source: AWS, "Using Lambda with DynamoDB": a hundred records unless the mapping says otherwise. */
 const BATCH_DEFAULT = 100;
 /** Changes are gathered for this long, whatever the mapping says: here somebody may be looking. */
 const GATHER_MS = 200;
-/** Pause before records that failed are tried again. */
-const RETRY_PAUSE_MS = 1_000;
+const RETRY_PAUSE_MS_DEFAULT = 1_000;
 
 type Streamed = Omit<ChangeRecord, 'eventSourceARN'>;
 
@@ -126,7 +127,8 @@ export class StreamSource extends EventSource {
       await this.#giveUp(records);
       return;
     }
-    await sleep(RETRY_PAUSE_MS, undefined, { ref: false, signal: ending }).catch(() => {});
+    const pauseMs = this.#stream.retryPauseMs ?? RETRY_PAUSE_MS_DEFAULT;
+    await sleep(pauseMs, undefined, { ref: false, signal: ending }).catch(() => {});
     if (!bisects || records.length === 1) return this.#deliver(records, attempts + 1, ending);
     const middle = records.length >> 1;
     await this.#deliver(records.slice(0, middle), attempts, ending);

@@ -8,7 +8,7 @@ import type { UploadId } from '../domain/upload.ts';
 
 /*
  * Every stored item, its key and what it holds. No key is built or taken apart anywhere else, but those by which
- * subscriptions are woken (`push-keys.ts`), and those of what callers may do (`access-keys.ts`).
+ * subscriptions are woken (`push-keys.ts`), of what callers may do (`access-keys.ts`) and what apps name (`provision-keys.ts`).
  *
  * table  item           key                                      one per        mutable  attributes
  * -----  -------------  ---------------------------------------  -------------  -------  ----------------------------------

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { App, Stack } from 'aws-cdk-lib';
+import { App, Duration, Stack } from 'aws-cdk-lib';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { EventBackbone } from '../../infra/index.ts';
 import { bundleConsumer } from '../scenarios/bundle-consumer.ts';
@@ -24,6 +24,7 @@ export async function synthesiseApp(folder: string): Promise<string> {
   const consumer = (id: string) =>
     new LambdaFunction(stack, id, {
       ...{ code: Code.fromAsset(code), handler: 'consumer.handler', runtime: Runtime.NODEJS_22_X, memorySize: 256 },
+      timeout: Duration.seconds(30),
     });
   const shipping = consumer('Shipping');
   const orders = backbone.addTopic('orders', { partitions: 2 });

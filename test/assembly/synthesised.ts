@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { App, Stack } from 'aws-cdk-lib';
+import { App, Duration, Stack } from 'aws-cdk-lib';
 import { ArnPrincipal, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { BackboneStack } from '../../infra/backbone-stack.ts';
@@ -16,9 +16,14 @@ export const SHOP = { stack: 'Shop', consumerArn: 'ConsumerArn' } as const;
  * somebody's would declare them.
  *
  * @param folder to write it to
+ * @param grant gives rights
  * @returns the folder of the assembly
  */
-export async function synthesiseAssembly(folder: string, props: EventBackboneProps = {}): Promise<string> {
+export async function synthesiseAssembly(
+  folder: string,
+  props: EventBackboneProps = {},
+  grant: (backbone: EventBackbone) => void = () => {},
+): Promise<string> {
   const code = join(folder, 'consumer');
   mkdirSync(code, { recursive: true });
   await bundleConsumer(join(code, 'consumer.cjs'));
@@ -27,9 +32,11 @@ export async function synthesiseAssembly(folder: string, props: EventBackbonePro
   const app = new App({ outdir, context, analyticsReporting: false });
   const backbone = new BackboneStack(app, 'Vertebra', props).node.findChild('Backbone') as EventBackbone;
   backbone.addTopic('catalogue', { partitions: 1 });
+  grant(backbone);
   const shop = new Stack(app, SHOP.stack);
   const consumer = new LambdaFunction(shop, 'Consumer', {
     ...{ code: Code.fromAsset(code), handler: 'consumer.handler', runtime: Runtime.NODEJS_22_X, memorySize: 256 },
+    timeout: Duration.seconds(30),
     environment: { VERTEBRA_ENDPOINT: backbone.url },
   });
   consumer.addToRolePolicy(new PolicyStatement({ actions: ['execute-api:Invoke'], resources: ['*'] }));

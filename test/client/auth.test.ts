@@ -120,6 +120,12 @@ describe('AWS credentials', () => {
     expect(await sign(request(API))).toHaveProperty('authorization');
   });
 
+  it('are for Lambda where the host is that of a function URL', async () => {
+    const url = new URL('https://abc.lambda-url.eu-central-1.on.aws');
+    const { authorization } = await signed({ iam: { credentials: CREDENTIALS } }, url);
+    expect(authorization).toContain('/eu-central-1/lambda/aws4_request');
+  });
+
   it('need a region that is in the host name, the options or the environment', async () => {
     const custom = new URL('https://events.example.com');
     delete process.env.AWS_REGION;

@@ -28,8 +28,9 @@ const named = (template: Template, kind: string, name: string) =>
   custom(template, kind).find(({ Properties }) => Properties.name === name)!;
 
 it('a backbone of which nothing is asked has nothing that provisions, and says that every caller may do everything', () => {
-  expect(JSON.stringify(templates.special.toJSON())).not.toContain('provision');
-  expect(warningsIn('special')).toEqual(Array(2).fill(expect.stringContaining('every IAM principal')));
+  const capped = Object.entries(resourcesOf(templates.special)).filter(([id]) => id.startsWith('Capped'));
+  expect(JSON.stringify(capped)).not.toContain('provision');
+  expect(warningsIn('special')).toEqual([expect.stringContaining('every IAM principal')]);
 });
 
 describe('a topic', () => {
@@ -230,7 +231,18 @@ describe('a key of one’s own', () => {
   it('may be used by the functions that touch these, by way of the services that hold them, and by no wildcard', () => {
     const using = locked('AWS::IAM::Policy').filter(([, policy]) => JSON.stringify(policy).includes('kms:Decrypt'));
     expect(using.map(([id]) => id.replace(/^Locked|RoleDefaultPolicy.{8}$/g, '')).sort()).toEqual([
-      ...['Deliver', 'Dispatch', 'Fetch', 'Groups', 'Produce', 'Subscriptions', 'Sweep', 'Topics'],
+      ...[
+        'Deliver',
+        'Dispatch',
+        'Fetch',
+        'Groups',
+        'Produce',
+        'Provision',
+        'Subscriptions',
+        'Sweep',
+        'Topics',
+        'Whole',
+      ],
     ]);
     for (const [, { Properties }] of using) {
       const { Statement } = Properties.PolicyDocument as { Statement: Statements };
@@ -302,13 +314,49 @@ describe('callers', () => {
     const asking = Object.values(resourcesOf(templates[name], 'AWS::Lambda::Function')).filter(({ Properties }) =>
       JSON.stringify(Properties.Environment).includes(`"VERTEBRA_AUTH":"${auth}","VERTEBRA_GRANTS":"stored"`),
     );
-    expect(asking.map(functionName).sort()).toEqual(['fetch', 'groups', 'produce', 'subscriptions', 'topics']);
+    const names = ['fetch', 'groups', 'produce', 'subscriptions', 'topics', ...(name === 'keys' ? ['whole'] : [])];
+    expect(asking.map(functionName).sort()).toEqual(names);
   });
 
   it('that show something get commands that show it, and with API keys one that makes the first', () => {
     const outputs = templates.keys.findOutputs('*');
     expect(JSON.stringify(outputs.Step1CreateTopic)).toContain('Authorization: Bearer $VERTEBRA_TOKEN');
     expect(JSON.stringify(outputs.Step0CreateKey)).toMatch(/--aws-sigv4.*\/v1\/api-keys/);
+  });
+});
+
+describe('a function URL', () => {
+  const urlsIn = (template: Template) => Object.values(resourcesOf(template, 'AWS::Lambda::Url'));
+
+  it('is none unless it is asked for', () => {
+    expect(urlsIn(mine)).toEqual([]);
+  });
+
+  it('asks for a signature where callers sign, and leaves keys to the function', () => {
+    const [locked] = urlsIn(templates.special);
+    expect(locked!.Properties).toMatchObject({ AuthType: 'AWS_IAM', Cors: { AllowOrigins: ['https://a.example'] } });
+    expect(urlsIn(templates.keys).map(({ Properties }) => Properties.AuthType)).toEqual(['NONE']);
+    expect(templates.keys.findOutputs('FunctionUrl')).not.toEqual({});
+  });
+
+  it('is served by one function that knows all that those behind the gateway know, and asks for rights as they do', () => {
+    const variablesOf = (id: RegExp) => {
+      const [, fn] = Object.entries(resourcesOf(templates.special, 'AWS::Lambda::Function')).find(([name]) =>
+        id.test(name),
+      )!;
+      return (fn.Properties.Environment as { Variables: Record<string, unknown> }).Variables;
+    };
+    const { POWERTOOLS_SERVICE_NAME: _, ...whole } = variablesOf(/^LockedWhole/);
+    for (const name of ['Produce', 'Fetch', 'Topics', 'Groups', 'Subscriptions']) {
+      const { POWERTOOLS_SERVICE_NAME: __, ...variables } = variablesOf(new RegExp(`^Locked${name}`));
+      expect(whole).toMatchObject(variables);
+    }
+  });
+
+  it('may be called by whom something was granted', () => {
+    const policies = JSON.stringify(resourcesOf(templates.caller, 'AWS::IAM::Policy'));
+    expect(policies).toContain('lambda:InvokeFunctionUrl');
+    expect(JSON.stringify(resourcesOf(templates.shop, 'AWS::IAM::Policy'))).not.toContain('lambda:');
   });
 });
 

@@ -10,6 +10,10 @@ it.each<[EventBackboneProps, string | RegExp]>([
     "'jwt.issuer' must be an https URL; it is 'http://a'.",
   ],
   [{ auth: 'jwt', jwt: { issuer: 'https://a', audience: [] } }, "'jwt.audience' must name somebody."],
+  [
+    { auth: 'jwt', jwt: { issuer: 'https://a', audience: ['b'] }, functionUrl: true },
+    "'functionUrl' cannot be where auth is 'jwt': Lambda checks no tokens.",
+  ],
   [{ spillAboveBytes: 0 }, /^'spillAboveBytes' must be a whole number from 1 to \d+; it is 0\.$/],
   [{ concurrency: { deliver: 1 } }, "'concurrency.deliver' must be a whole number from 2 to 1000; it is 1."],
   [{ concurrency: { produce: 0 } }, "'concurrency.produce' must be a whole number of at least 1; it is 0."],

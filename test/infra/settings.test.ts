@@ -8,6 +8,7 @@ it('keeps the data, asks for IAM and allows no foreign origin unless told otherw
     stackName: 'Vertebra',
     retainData: true,
     auth: 'iam',
+    functionUrl: false,
     corsOrigins: [],
     logLevel: 'INFO',
     logRetention: 30,

@@ -68,15 +68,23 @@ export function somebodysApp() {
   const special = new Stack(app, 'Special');
   const concurrency = { produce: 20, fetch: 10, groups: 30, slow: 5, deliver: 4 };
   new EventBackbone(special, 'Capped', { concurrency, spillAboveBytes: 8_192 });
-  new EventBackbone(special, 'Locked', { encryptionKey: new Key(special, 'Key', { enableKeyRotation: true }) });
+  const encryptionKey = new Key(special, 'Key', { enableKeyRotation: true });
+  const locked = new EventBackbone(special, 'Locked', {
+    encryptionKey,
+    functionUrl: true,
+    corsOrigins: ['https://a.example'],
+  });
 
-  const keys = new BackboneStack(app, 'Keys', { auth: 'apiKey' });
+  const caller = new Stack(app, 'Caller');
+  locked.grantProduce(makeFunction(caller, 'Caller'), 'orders');
+
+  const keys = new BackboneStack(app, 'Keys', { auth: 'apiKey', functionUrl: true });
   const tokens = new Stack(app, 'Tokens');
   const jwt = { issuer: 'https://login.example', audience: ['web'] };
   const taking = new EventBackbone(tokens, 'Backbone', { auth: 'jwt', jwt });
   taking.grant('sub:alice', { topics: 'orders', allow: ['produce'] });
 
-  const stacks = { mine, ship, shop, setup, ops, team, special, keys, tokens };
+  const stacks = { mine, ship, shop, setup, ops, team, special, caller, keys, tokens };
   const templates = Object.fromEntries(
     Object.entries(stacks).map(([name, stack]) => [name, Template.fromStack(stack)]),
   ) as Record<keyof typeof stacks, Template>;

@@ -1,6 +1,7 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { AwsRequest } from '../service.ts';
 import { amzDate, parseAmzDate, SIGNATURE_LIFE_MS, staleness } from '../signature-age.ts';
+import { canonicalHeaders, canonicalQuery, signatureOf } from '../signature-v4.ts';
 import { S3Error } from './s3-error.ts';
 
 /** The secret key that belongs to an access key; undefined: nobody has it. */
@@ -71,7 +72,7 @@ function authorizePresigned(request: AwsRequest, secretOf: SecretOf, now: number
   if (secret === undefined) {
     throw new S3Error(403, 'InvalidAccessKeyId', 'The AWS Access Key Id you provided does not exist in our records.');
   }
-  const expected = signatureOf(request, scope, secret);
+  const expected = presignedSignature(request, scope.join('/'), secret);
   const given = Buffer.from(query['X-Amz-Signature']!, 'hex');
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
     throw new S3Error(
@@ -82,35 +83,13 @@ function authorizePresigned(request: AwsRequest, secretOf: SecretOf, now: number
   }
 }
 
-/** Signature Version 4 of a presigned request. Source: AWS, "Create a signed AWS API request". */
-function signatureOf({ method, path, query, headers }: AwsRequest, scope: readonly string[], secret: string): Buffer {
+/** Signature of a presigned request. */
+function presignedSignature({ method, path, query, headers }: AwsRequest, scope: string, secret: string): Buffer {
   const names = query['X-Amz-SignedHeaders']!.split(';');
-  const canonicalQuery = Object.entries(query)
-    .filter(([name]) => name !== 'X-Amz-Signature')
-    .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
-    .sort()
-    .join('&');
-  const canonicalHeaders = names
-    .map((name) => `${name}:${(headers[name] ?? '').trim().replace(/\s+/g, ' ')}\n`)
-    .join('');
+  const parameters = Object.entries(query).filter(([name]) => name !== 'X-Amz-Signature');
   const payload = query['X-Amz-Content-Sha256'] ?? headers['x-amz-content-sha256'] ?? 'UNSIGNED-PAYLOAD';
-  const canonical = [method, path, canonicalQuery, canonicalHeaders, names.join(';'), payload].join('\n');
-  const hash = createHash('sha256').update(canonical).digest('hex');
-  const text = ['AWS4-HMAC-SHA256', query['X-Amz-Date'], scope.join('/'), hash].join('\n');
-  const key = scope.reduce<Buffer | string>((previous, part) => hmac(previous, part), `AWS4${secret}`);
-  return hmac(key, text);
-}
-
-function hmac(key: Buffer | string, text: string): Buffer {
-  return createHmac('sha256', key).update(text).digest();
-}
-
-/** Percent-encoding with RFC 3986's unreserved characters only. */
-function encoded(text: string): string {
-  return encodeURIComponent(text).replace(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
+  const parts = [method, path, canonicalQuery(parameters), canonicalHeaders(names, headers), names.join(';'), payload];
+  return signatureOf({ canonical: parts.join('\n'), date: query['X-Amz-Date']!, scope, secret });
 }
 
 function malformed(message: string): S3Error {

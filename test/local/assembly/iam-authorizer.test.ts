@@ -21,14 +21,11 @@ async function admitted(
   const credentials = { ...keys, ...over };
   const sign = openAuth({ iam: { region: 'us-east-1', credentials } }, url, () => signedAt);
   const headers = await sign({ method, url, headers: { 'content-type': 'a/b' }, body: Buffer.from(body) });
-  const answer = new IamAuthorizer(identities, access, () => NOW).admit(
-    {
-      ...{ method, target: changed.path ?? url.pathname + url.search, httpVersion: '1.1', port: 4100, sourceIp: '::1' },
-      ...{ requestId: 'one', receivedAt: NOW, body: Buffer.from(changed.body ?? body) },
-      rawHeaders: Object.entries({ Host: url.host, ...headers }).flat(),
-    },
-    'local',
-  );
+  const answer = await new IamAuthorizer(identities, access, () => NOW, 'local').admit({
+    ...{ method, target: changed.path ?? url.pathname + url.search, httpVersion: '1.1', port: 4100, sourceIp: '::1' },
+    ...{ requestId: 'one', receivedAt: NOW, body: Buffer.from(changed.body ?? body) },
+    rawHeaders: Object.entries({ Host: url.host, ...headers }).flat(),
+  });
   return 'statusCode' in answer ? answer.statusCode : answer;
 }
 

@@ -10,6 +10,8 @@ afterEach(() => Promise.all(made.splice(0).map((fn) => fn.close())));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let packages = 0;
+/** However busy the machine is. */
+const SOON = { timeout: 20_000 };
 
 /** A function whose package is this module. */
 function functionOf(source: string, more: Partial<PackagedFunctionOptions> = {}) {
@@ -49,7 +51,7 @@ describe('a packaged function', () => {
       failed: false,
       answer: { event: { a: [1] }, variables: { WHO: 'me' }, arn: 'arn:package-0', left: true },
     });
-    await expect.poll(() => lines).toEqual(['loading']);
+    await expect.poll(() => lines, SOON).toEqual(['loading']);
   });
 
   it('keeps what it has loaded from one call to the next, and handles one at a time', async () => {
