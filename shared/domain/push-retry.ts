@@ -140,6 +140,11 @@ export function afterExpiry({ failure, ...rest }: PushState, committed: number, 
   return { ...rest, expired, ...rangeAfter(failure, logStart) };
 }
 
+/** What follows when a target has moved the position past records that it processed, though the call failed. */
+export function afterMove({ failure, ...rest }: PushState, committed: number): PushState {
+  return { ...rest, ...rangeAfter(failure, committed) };
+}
+
 /** A range that failed is known until all of it is passed; the attempts were those of a record that is passed. */
 function rangeAfter(failure: Failure | undefined, committed: number): { readonly failure?: Failure } {
   if (failure === undefined || committed >= failure.end) return {};

@@ -80,12 +80,12 @@ export interface DeliverPorts extends GroupPorts, KeepPorts, WakePorts {
       seen: Pick<Position, 'epoch' | 'committed'>,
       by: { readonly owner: string; readonly epoch: number; readonly until: number; readonly now: number },
     ): Promise<boolean>;
-    /** @param to `until` absent: it is released @returns false: it is no longer this run's */
+    /** @param to `until` absent: it is released @returns what is committed now, or undefined: it is no longer this run's */
     step(
       position: PositionId,
       by: { readonly owner: string; readonly epoch: number },
       to: { readonly committed: number; readonly epoch: number; readonly until?: number; readonly push: PushState },
-    ): Promise<boolean>;
+    ): Promise<number | undefined>;
   };
   readonly pending: {
     put(pending: Pending): Promise<void>;

@@ -2,7 +2,15 @@ import type { DeliveryRecord } from '../domain/delivery.ts';
 import { OffsetOutOfRange, TopicNotFound } from '../domain/errors.ts';
 import { PUSH_WAIT_MS_MAX, WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
-import { afterDeadLetter, afterExpiry, judgeCall, type Letter, limitsOf, type Stop } from '../domain/push-retry.ts';
+import {
+  afterDeadLetter,
+  afterExpiry,
+  afterMove,
+  judgeCall,
+  type Letter,
+  limitsOf,
+  type Stop,
+} from '../domain/push-retry.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Subscriber } from '../domain/wake-up.ts';
@@ -258,8 +266,14 @@ export class DeliveryRun {
   }
 
   /** @returns false when the position is no longer this run's */
-  #step(keep: boolean, hasFailed = false): Promise<boolean> {
-    return this.#lease.step({ committed: this.#committed, push: this.#push }, keep, hasFailed);
+  async #step(keep: boolean, hasFailed = false): Promise<boolean> {
+    const isMine = await this.#lease.step({ committed: this.#committed, push: this.#push }, keep, hasFailed);
+    const { committed } = this.#lease;
+    if (isMine && committed > this.#committed) {
+      this.#push = afterMove(this.#push, committed);
+      this.#committed = committed;
+    }
+    return isMine;
   }
 }
 

@@ -27,6 +27,7 @@ export class PositionLease {
   #epoch: number;
   /** Epoch ms; 0: the position is not this run's. */
   #until = 0;
+  #committed = 0;
 
   /**
    * @param epoch of the position as it was read
@@ -44,6 +45,11 @@ export class PositionLease {
 
   get epoch(): number {
     return this.#epoch;
+  }
+
+  /** As the last step left it: beyond what was written down, where the target moved the position itself. */
+  get committed(): number {
+    return this.#committed;
   }
 
   get isHeld(): boolean {
@@ -90,14 +96,15 @@ export class PositionLease {
     const epoch = hasFailed ? nextEpoch(this.#epoch, now) : this.#epoch;
     const until = keep ? now + this.#leaseMs : 0;
     const is = { owner: this.#owner, epoch: this.#epoch };
-    const isDone = await this.#ports.pushPositions.step(this.#id, is, {
+    const done = await this.#ports.pushPositions.step(this.#id, is, {
       committed,
       epoch,
       push,
       ...(keep && { until }),
     });
     this.#epoch = epoch;
-    this.#until = isDone ? until : 0;
-    return isDone;
+    this.#until = done === undefined ? 0 : until;
+    if (done !== undefined) this.#committed = done;
+    return done !== undefined;
   }
 }

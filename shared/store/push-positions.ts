@@ -1,4 +1,5 @@
 import type { Position, PositionId, PushState } from '../domain/position.ts';
+import { afterMove } from '../domain/push-retry.ts';
 import type { DynamoDB } from './dynamo.ts';
 import { KNOWN_LAYOUT, KNOWN_VERSION } from './keys.ts';
 import { pushToMap, updatePosition } from './position-item.ts';
@@ -57,16 +58,17 @@ export class PushPositions {
   }
 
   /**
-   * Writes down what became of a call: how far it got, what failed, whether its run goes on.
+   * Writes down what became of a call: how far it got, what failed, whether its run goes on. A target may have moved the
+   * position in this very call, by what it did with the records (`processOnce`), and failed then: what it moved stays.
    *
-   * @returns false when the position is not, or no longer, this run's: somebody took or moved it, or it is gone
+   * @returns what is committed now; undefined when the position is not, or no longer, this run's: somebody took it, or it is gone
    * @throws {WriteFailed}
    */
   async step(
     position: PositionId,
     by: { readonly owner: string; readonly epoch: number },
     { committed, epoch, until, push }: PushStep,
-  ): Promise<boolean> {
+  ): Promise<number | undefined> {
     const met = await updatePosition(this.#dynamodb, this.#table, position, {
       UpdateExpression: `SET #committed = :committed, #epoch = :next, #push = :push${
         until === undefined ? ' REMOVE #owner, #until' : ', #until = :until'
@@ -83,11 +85,15 @@ export class PushPositions {
         ...KNOWN_VERSION,
       },
     });
-    if (met === undefined) return true;
-    if (met === 'nothing') return false;
+    if (met === undefined) return committed;
+    if (met === 'nothing') return undefined;
     // Its own first attempt, whose answer was lost: no epoch has two owners.
     const isReleased = until === undefined && met.owner === undefined;
     const isKept = until !== undefined && met.owner === by.owner && met.until === until;
-    return met.epoch === epoch && met.committed === committed && (isReleased || isKept);
+    if (met.epoch === epoch && met.committed === committed && (isReleased || isKept)) return committed;
+    const isMoved = met.epoch === by.epoch && met.owner === by.owner && met.committed > committed;
+    if (!isMoved) return undefined;
+    const to = { committed: met.committed, epoch, push: afterMove(push, met.committed) };
+    return this.step(position, by, { ...to, ...(until !== undefined && { until }) });
   }
 }
