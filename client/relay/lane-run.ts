@@ -142,7 +142,7 @@ export class LaneRun {
 
   get #requestTimeoutMs(): number {
     const { connection, settings } = this.#ports;
-    return Math.min(connection.transport.timeoutMs, settings.leaseMs * REQUEST_LEASE_SHARE);
+    return Math.min(connection.transport.timeoutMs, Math.round(settings.leaseMs * REQUEST_LEASE_SHARE));
   }
 
   async #leave(): Promise<void> {

@@ -13,7 +13,8 @@ export const CLAIM_BYTES = 1024 * 1024;
 export const CONCURRENCY_DEFAULT = 4;
 /** How long a lane is its relay's. After a crash it waits as long, and a request must be answered well before. */
 export const LEASE_MS_DEFAULT = 30_000;
-export const LEASE_MS_MIN = 1_000;
+/** A third of it is for a request: with less, a backbone that is slow for a while would be asked again and again. */
+export const LEASE_MS_MIN = 5_000;
 export const LEASE_MS_MAX = 600_000;
 /** No request begins after this share of the lease, and each has the other: what is left of it is for the database. */
 export const SENDING_LEASE_SHARE = 1 / 2;

@@ -38,7 +38,7 @@ export interface RelayOptions {
   readonly batchRows?: number;
   /** How often an empty outbox is looked at, 10 to 60,000. Default: 500. */
   readonly pollMs?: number;
-  /** How long a lane waits for a relay that has died, 1,000 to 600,000. Default: 30,000. */
+  /** How long a lane waits for a relay that has died, 5,000 to 600,000. Default: 30,000. */
   readonly leaseMs?: number;
   /**
    * What becomes of later rows of the same topic and key when one is set aside. `holdKey`, the default: they wait until it is

@@ -18,6 +18,13 @@ export function postgresPrograms(): string | undefined {
   return [...versions.sort().reverse(), ...path].find((folder) => existsSync(join(folder, 'initdb')));
 }
 
+/** As `postgresPrograms`, where it must not be missing. @throws {Error} */
+export function neededPostgres(): string {
+  const programs = postgresPrograms();
+  if (programs === undefined) throw new Error('There is no PostgreSQL on this machine: install the package postgresql');
+  return programs;
+}
+
 /** A server of its own: in a temporary folder, reached by a socket in it, so that no port is taken. */
 export interface Postgres {
   /** For `pg`. */
@@ -63,7 +70,11 @@ export async function startPostgres(programs: string): Promise<Postgres> {
   };
   const postgres: Postgres = {
     connection,
-    pool: (more) => new pg.Pool({ ...connection, ...more }),
+    pool(more) {
+      const pool = new pg.Pool({ ...connection, ...more });
+      pool.on('error', () => {}); // of connections that nobody uses, when the server is killed
+      return pool;
+    },
     async kill() {
       const ended = once(server!, 'exit');
       server!.kill('SIGKILL');

@@ -5,9 +5,9 @@ import { Vertebra } from '../../../client/vertebra.ts';
 import { type LocalBackbone, startLocalBackbone } from '../../../local/embedding.ts';
 import { readPartition } from '../../support/api-client.ts';
 import { type FaultyProxy, openFaultyProxy, problem } from '../../support/faulty-proxy.ts';
-import { type Postgres, postgresPrograms, startPostgres } from '../../support/postgres.ts';
+import { neededPostgres, type Postgres, postgresPrograms, startPostgres } from '../../support/postgres.ts';
 
-const programs = postgresPrograms();
+const programs = process.env.VERTEBRA_POSTGRES === 'required' ? neededPostgres() : postgresPrograms();
 if (programs === undefined) console.warn('SKIPPED: the relay on PostgreSQL. There is none on this machine.');
 
 describe.skipIf(programs === undefined)('a relay on PostgreSQL', () => {
