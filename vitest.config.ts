@@ -6,6 +6,7 @@ const OTHER_TIERS = [
   'test/assembly/**',
   'test/deploy/**',
   'test/package/**',
+  'test/relay/**',
   'test/faults/{broken-protocols,command,kill}.test.ts',
   'test/faults/groups/{broken-groups,kill-groups}.test.ts',
   'test/faults/push/broken-push.test.ts',

@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
-import { ApiError } from '../client/index.ts';
-import { retention, wholeNumber } from './arguments.ts';
+import { ApiError, type TopicDescription } from '../client/index.ts';
 import type { Runner } from './context.ts';
 import { CommandFailure, EXIT } from './exit-codes.ts';
 import { table } from './table.ts';
+import { addSettings, limitsText, type SettingOptions, settingsOf } from './topic-settings.ts';
 
 const EXAMPLES = `
 Examples:
   $ vertebra topics create orders --partitions 16 --retention 30d
+  $ vertebra topics alter orders --quota-records 5000 --max-lag 100000 --max-lag-groups billing,shipping
   $ vertebra topics list
   $ vertebra topics describe orders --json
   $ vertebra topics delete orders`;
@@ -16,19 +17,18 @@ Examples:
 export function topicsCommand(program: Command, run: Runner): void {
   const topics = program
     .command('topics')
-    .summary('create, list, describe and delete topics')
-    .description('Creates, lists, describes and deletes topics.')
+    .summary('create, alter, list, describe and delete topics')
+    .description('Creates, alters, lists, describes and deletes topics.')
     .helpCommand(false)
     .addHelpText('after', EXAMPLES);
   addCreate(topics, run);
+  addAlter(topics, run);
   addList(topics, run);
   addDescribe(topics, run);
   addDelete(topics, run);
 }
 
-interface CreateOptions {
-  readonly partitions?: number;
-  readonly retention?: number;
+interface CreateOptions extends SettingOptions {
   readonly ifNotExists?: boolean;
 }
 
@@ -36,23 +36,33 @@ function addCreate(topics: Command, run: Runner): void {
   const create = topics
     .command('create')
     .argument('<topic>', 'letters, digits and . _ -')
-    .description('Creates a topic. One that exists stays as it is: exit code 5.')
-    .option('--partitions <number>', 'how many, 1 to 1024 (default 8)', wholeNumber(1))
-    .option('--retention <time>', 'how long records stay, such as 12h or 30d, or forever (default 7d)', retention)
-    .option('--if-not-exists', 'exit code 0 when it exists');
+    .description('Creates a topic. One that exists stays as it is: exit code 5.');
+  addSettings(create, { partitions: ' (default 8)', retention: ' (default 7d)' });
+  create.option('--if-not-exists', 'exit code 0 when it exists');
   run<CreateOptions>(create, async ({ vertebra, json, print, tell }, options, topic) => {
-    const { partitions: numPartitions, retention: retentionMs } = options;
-    const settings = {
-      ...(numPartitions !== undefined && { numPartitions }),
-      ...(retentionMs !== undefined && { retentionMs }),
-    };
+    const { quota, maxLag, ...settings } = settingsOf(options);
     const admin = vertebra.admin();
-    const isNew = await admin.createTopics({ topics: [{ topic: topic!, ...settings }] });
+    const limits = { ...(quota && { quota }), ...(maxLag && { maxLag }) };
+    const isNew = await admin.createTopics({ topics: [{ topic: topic!, ...settings, ...limits }] });
     if (!isNew && !options.ifNotExists) throw new CommandFailure(`topic ${topic} exists already`, EXIT.conflict);
     const description = await admin.describeTopic(topic!);
     if (json) return print(JSON.stringify(description));
     if (!isNew) tell(`Topic ${topic} exists already; it was left as it is.`);
-    await print(`${topic}: ${description.partitions} partitions, ${keptFor(description.retentionMs)}`);
+    await print(summaryOf(description));
+  });
+}
+
+function addAlter(topics: Command, run: Runner): void {
+  const alter = topics
+    .command('alter')
+    .argument('<topic>')
+    .description('Changes what is given. A quota is given as a whole: what is not named of it is not limited.');
+  addSettings(alter)
+    .option('--no-quota', 'as much may be appended as comes')
+    .option('--no-max-lag', 'appends wait for no group');
+  run<SettingOptions>(alter, async ({ vertebra, json, print }, options, topic) => {
+    const description = await vertebra.admin().alterTopic({ topic: topic!, ...settingsOf(options) });
+    await print(json ? JSON.stringify(description) : summaryOf(description));
   });
 }
 
@@ -83,7 +93,7 @@ function addDescribe(topics: Command, run: Runner): void {
       ...{ partition, logStartOffset: low, highWatermark: high, logEndOffset },
     }));
     if (json) return print(JSON.stringify({ ...description, bounds }));
-    await print(`${topic}: ${description.partitions} partitions, ${keptFor(description.retentionMs)}`);
+    await print(summaryOf(description));
     const lines = table(bounds, [
       { title: 'PARTITION', of: ({ partition }) => partition },
       { title: 'START', of: ({ logStartOffset }) => logStartOffset },
@@ -110,6 +120,10 @@ function addDelete(topics: Command, run: Runner): void {
       }
     }
   });
+}
+
+function summaryOf(topic: TopicDescription): string {
+  return `${topic.name}: ${topic.partitions} partitions, ${keptFor(topic.retentionMs)}${limitsText(topic)}`;
 }
 
 const DAY_MS = 86_400_000;

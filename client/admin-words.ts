@@ -1,3 +1,5 @@
+import type { MaxLag, Quota } from '../shared/domain/quota.ts';
+
 /** What the admin is given and gives. Offsets, counts and times (epoch ms) are numbers. */
 
 export interface AdminOptions {
@@ -11,6 +13,21 @@ export interface NewTopic {
   readonly numPartitions?: number;
   /** At least an hour; −1: for ever. Default: a week. */
   readonly retentionMs?: number;
+  /** How much may be appended. Default: as much as comes. */
+  readonly quota?: Quota;
+  /** Appends wait while one of these groups is further behind. Default: for nobody. */
+  readonly maxLag?: MaxLag;
+}
+
+/** What is absent stays as it is. */
+export interface TopicSettings {
+  readonly topic: string;
+  /** How many there are to be in all. Keyed records go elsewhere from then on. */
+  readonly numPartitions?: number;
+  readonly retentionMs?: number;
+  /** null: none any more. */
+  readonly quota?: Quota | null;
+  readonly maxLag?: MaxLag | null;
 }
 
 export interface TopicDescription {
@@ -20,6 +37,8 @@ export interface TopicDescription {
   readonly partitions: number;
   readonly retentionMs: number;
   readonly createdAt: number;
+  readonly quota?: Quota;
+  readonly maxLag?: MaxLag;
 }
 
 export interface TopicChange extends TopicDescription {

@@ -1,3 +1,4 @@
+import { list, rfc3339, targetOf } from './admin-arguments.ts';
 import { AdminCalls } from './admin-calls.ts';
 import type {
   AdminOptions,
@@ -15,13 +16,15 @@ import type {
   Redrive,
   TopicChange,
   TopicDescription,
+  TopicSettings,
 } from './admin-words.ts';
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
-import { InvalidOptions } from './errors.ts';
-import { known, list } from './option-checks.ts';
+import { known } from './option-checks.ts';
 import type { SubscriptionDescription, SubscriptionSettings, SubscriptionSummary } from './subscription-words.ts';
 import { pathOf } from './transport.ts';
+
+const TOPIC_SETTINGS = ['topic', 'numPartitions', 'retentionMs', 'quota', 'maxLag'];
 
 /**
  * Topics, offsets, groups, subscriptions and API keys. Every call is repeated while it fails in a way that may pass, but
@@ -49,11 +52,11 @@ export class Admin {
   async createTopics(wanted: { topics: readonly NewTopic[] }): Promise<boolean> {
     known("'createTopics'", wanted, ['topics']);
     const topics = list('topics', wanted.topics);
-    for (const topic of topics) known('A new topic', topic, ['topic', 'numPartitions', 'retentionMs']);
+    for (const topic of topics) known('A new topic', topic, TOPIC_SETTINGS);
     let allNew = true;
-    for (const { topic, numPartitions, retentionMs } of topics) {
+    for (const { topic, numPartitions, ...settings } of topics) {
       if ((await this.#find(topic)) !== undefined) allNew = false;
-      else await this.#put(topic, { partitions: numPartitions, retentionMs });
+      else await this.#put(topic, { partitions: numPartitions, ...settings });
     }
     return allNew;
   }
@@ -89,6 +92,14 @@ export class Admin {
   async setRetention({ topic, retentionMs }: { topic: string; retentionMs: number }): Promise<TopicChange> {
     await this.describeTopic(topic);
     return this.#put(topic, { retentionMs });
+  }
+
+  /** Changes what is given; null takes a quota or a bound on lag away. */
+  async alterTopic(wanted: TopicSettings): Promise<TopicChange> {
+    known("'alterTopic'", wanted, TOPIC_SETTINGS);
+    const { topic, numPartitions, ...settings } = wanted;
+    await this.describeTopic(topic);
+    return this.#put(topic, { partitions: numPartitions, ...settings });
   }
 
   async deleteTopics({ topics }: { topics: readonly string[] }): Promise<void> {
@@ -280,17 +291,7 @@ export class Admin {
     }
   }
 
-  #put(topic: string, settings: { partitions?: number | undefined; retentionMs?: number | undefined }) {
+  #put(topic: string, settings: { partitions?: number | undefined } & Omit<TopicSettings, 'topic' | 'numPartitions'>) {
     return this.#calls.send<TopicChange>('PUT', pathOf('topics', topic), settings);
   }
-}
-
-function targetOf(to: OffsetTarget) {
-  return typeof to === 'object' && 'at' in to ? { at: rfc3339(to.at) } : to;
-}
-
-/** @throws {InvalidOptions} */
-function rfc3339(at: number | Date): string {
-  if (Number.isNaN(new Date(at).getTime())) throw new InvalidOptions(`${String(at)} is no time`);
-  return new Date(at).toISOString();
 }

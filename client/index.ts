@@ -1,4 +1,6 @@
 /** The TypeScript SDK of Vertebra: everything that is public. */
+
+export type { MaxLag, Quota, Rates } from '../shared/domain/quota.ts';
 export { Admin } from './admin.ts';
 export type {
   AccessRights,
@@ -20,6 +22,7 @@ export type {
   RedriveCorrection,
   TopicChange,
   TopicDescription,
+  TopicSettings,
 } from './admin-words.ts';
 export { ApiError } from './api-error.ts';
 export type { Auth, AwsCredentials, IamAuth } from './auth.ts';

@@ -14,6 +14,10 @@ export const MIN_BACKOFF_MS_DEFAULT = 100;
 export const MAX_BACKOFF_MS_DEFAULT = 10_000;
 /** A server may ask for a longer pause than `MAX_BACKOFF_MS_DEFAULT`, but not for any. */
 export const RETRY_AFTER_MS_MAX = 60_000;
+/** How long a topic is waited for that holds appends back and does not say for how long. */
+export const RETRY_AFTER_MS_DEFAULT = 1_000;
+/** Once a topic has held back an append, its requests go one at a time for so long: who is refused again tries no more. */
+export const SLOW_FOR_MS = 5_000;
 /** Credentials with less life than this are fetched anew, so that none expires on the way. */
 export const CREDENTIALS_REFRESH_MS = 5 * 60_000;
 /** With less life than this they are not used, though there are no others: a request takes its time. */

@@ -22,9 +22,3 @@ export function oneOf(option: string, value: unknown, values: readonly string[])
   if (values.some((candidate) => candidate === value)) return;
   throw new InvalidOptions(`'${option}' must be one of ${values.join(', ')}, not ${String(value)}`);
 }
-
-/** A text would be taken letter by letter: topics whose names have one letter. */
-export function list<T>(name: string, items: readonly T[]): readonly T[] {
-  if (Array.isArray(items)) return items;
-  throw new InvalidOptions(`'${name}' must be a list, not ${typeof items}`);
-}

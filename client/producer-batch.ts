@@ -27,9 +27,17 @@ export interface BatchRequest {
   deliveries(answer: Answer): Delivery[];
 }
 
-/** @param records of one kind: with values, or with uploads */
-export function batchRequest(topic: string, partition: number, records: readonly EncodedRecord[]): BatchRequest {
-  const headers = { 'idempotency-key': randomUUID() };
+/**
+ * @param records of one kind: with values, or with uploads
+ * @param key under which it is repeated
+ */
+export function batchRequest(
+  topic: string,
+  partition: number,
+  records: readonly EncodedRecord[],
+  key: string = randomUUID(),
+): BatchRequest {
+  const headers = { 'idempotency-key': key };
   if (records[0]!.upload === undefined) {
     const path = pathOf('topics', topic, 'partitions', partition, 'records');
     const body = { type: RECORD_BATCH_TYPE, bytes: encodeRecordBatch(records, records[0]!.timestamp) };

@@ -4,15 +4,17 @@ import type { Connection } from './connection.ts';
 import { Closed, type Delivery, DeliveryTimeout, type Effect, VertebraError } from './errors.ts';
 import { BATCH_TIME_SHARE } from './limits.ts';
 import { type BatchRequest, type BufferedRecord, batchRequest } from './producer-batch.ts';
+import type { Brake } from './producer-brake.ts';
 import type { Budget, Slots } from './producer-buffer.ts';
 import { retrying } from './retry.ts';
 import { LATE } from './surroundings.ts';
 
-/** What the lanes of one producer share. */
+/** What the lanes of one producer share, but the brake, which is its topic's. */
 export interface LanePorts {
   readonly connection: Connection;
   readonly budget: Budget;
   readonly slots: Slots;
+  readonly brake: Brake;
   readonly lingerMs: number;
   readonly batchBytes: number;
   readonly batchRecords: number;
@@ -159,7 +161,7 @@ export class PartitionLane<T> {
   }
 
   async #send(request: BatchRequest, until: number): Promise<Delivery[]> {
-    const { connection, slots, cut, deliveryTimeoutMs } = this.#ports;
+    const { connection, slots, brake, cut, deliveryTimeoutMs } = this.#ports;
     const { transport, surroundings } = connection;
     const leftMs = () => until - surroundings.now();
     const act = async () => {
@@ -167,7 +169,8 @@ export class PartitionLane<T> {
       const timeoutMs = Math.min(leftMs(), transport.timeoutMs);
       return request.deliveries(await transport.call({ ...request.call, signal: cut, timeoutMs }));
     };
-    const deliveries = await slots.hold(act, leftMs(), surroundings, cut);
+    const turn = () => slots.hold(act, leftMs(), surroundings, cut);
+    const deliveries = await brake.pass(turn, until, cut);
     if (deliveries !== LATE) return deliveries;
     throw new DeliveryTimeout(deliveryTimeoutMs, 'none', new Error('other requests took all of the time'));
   }

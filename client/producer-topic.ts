@@ -2,6 +2,7 @@ import { VertebraError } from './errors.ts';
 import { TOPIC_AGE_MS_MAX } from './limits.ts';
 import { type Partitioner, Placer } from './partitioner.ts';
 import type { BufferedRecord } from './producer-batch.ts';
+import { Brake } from './producer-brake.ts';
 import { type LanePorts, PartitionLane } from './producer-lane.ts';
 import type { EncodedRecord } from './producer-record.ts';
 import { pathOf } from './transport.ts';
@@ -18,9 +19,9 @@ export class ProducerTopic<T> {
   #isUnknown = true;
   #refreshing = false;
 
-  constructor(name: string, ports: LanePorts, partitioner: Partitioner | undefined) {
+  constructor(name: string, ports: Omit<LanePorts, 'brake'>, partitioner: Partitioner | undefined) {
     this.#name = name;
-    this.#ports = ports;
+    this.#ports = { ...ports, brake: new Brake(name, ports.connection) };
     this.#placer = new Placer(name, partitioner, ports.connection.surroundings.random);
   }
 

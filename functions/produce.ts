@@ -64,21 +64,21 @@ function secretOf({ settleSecret }: Backbone): Promise<Uint8Array> {
 
 function produceRoutes(backbone: ProduceBackbone): ApiRoutes {
   return {
-    'POST /v1/topics/{topic}/records': async (request: ApiRequest) => {
+    'POST /v1/topics/{topic}/records': async (request, _, { principal: caller }) => {
       const { topic, records, json, idempotencyKey } = await produceCallOf(backbone, request);
       const uploads = uploadsOf(records);
       const result = await appendBatches(backbone, {
-        topic,
+        ...{ topic, caller },
         build: (placement, payloads) => encodeShares(shareOut(records, placement), placement.takenAt, json, payloads),
         ...(uploads && { uploads }),
         ...(idempotencyKey && { once: { key: idempotencyKey, fingerprint: fingerprintOfRecords(records) } }),
       });
       return produceAnswer(shareOut(records, result.placement), result);
     },
-    'POST /v1/topics/{topic}/partitions/{partition}/records': async (request: ApiRequest) => {
+    'POST /v1/topics/{topic}/partitions/{partition}/records': async (request, _, { principal: caller }) => {
       const { topic, partition, batch, idempotencyKey } = parseRawProduceCall(request);
       const result = await appendBatches(backbone, {
-        topic,
+        ...{ topic, caller },
         build: ({ partitions }) => {
           if (partition >= partitions) throw new PartitionNotFound(topic, partition, partitions);
           return new Map([[partition, batch]]);
@@ -87,10 +87,10 @@ function produceRoutes(backbone: ProduceBackbone): ApiRoutes {
       });
       return rawProduceAnswer(result, batch.count);
     },
-    'POST /v1/topics/{topic}/events': async (request: ApiRequest) => {
+    'POST /v1/topics/{topic}/events': async (request, _, { principal: caller }) => {
       const { topic, events } = parseEventsCall(request);
       const appends = events.map(({ record, json, key, fingerprint }) => ({
-        topic,
+        ...{ topic, caller },
         build: (placement: Placement) =>
           encodeShares(shareOut([record], placement), placement.takenAt, json, new Map()),
         once: { key, fingerprint },
@@ -98,11 +98,11 @@ function produceRoutes(backbone: ProduceBackbone): ApiRoutes {
       }));
       return eventsAnswer(events, await appendEvents(backbone, appends));
     },
-    'POST /v1/topics/{topic}/prepare': async (request: ApiRequest) => {
+    'POST /v1/topics/{topic}/prepare': async (request, _, { principal: caller }) => {
       const { topic, records, json } = parsePrepareCall(request);
       const secret = await secretOf(backbone);
       const prepared = await prepareAppend(backbone, {
-        topic,
+        ...{ topic, caller },
         build: (placement) => encodeShares(shareOut(records, placement), placement.takenAt, json, new Map()),
       });
       const puts = prepared.slots.map(({ partition, reservation, batch }) =>

@@ -20,7 +20,7 @@ import { WakeQueue } from '../shared/store/wake-queue.ts';
 import { checkSpec } from '../shared/target/check.ts';
 import type { ApiFunction } from '../shared/wire/routes.ts';
 import { renewAdminKey } from './admin-key.ts';
-import { openEmbeddedAws } from './aws/embedded-aws.ts';
+import { type EmbeddedClientConfig, openEmbeddedAws } from './aws/embedded-aws.ts';
 import { createBackboneResources } from './aws/tables.ts';
 import { contextNow, startBackground } from './background.ts';
 import { type Exchange, openGateway } from './gateway.ts';
@@ -51,6 +51,9 @@ export interface BackboneServer {
   readonly url: string;
   /** By which everything may be done, where callers are known by API keys. */
   readonly adminKey?: string;
+  /** For AWS clients of others: the backbone's tables are there, and theirs may lie beside them. */
+  clientConfig(): EmbeddedClientConfig;
+  readonly stateTable: string;
   /** All topics by id. */
   describeTopics(): Promise<ReadonlyMap<string, TopicFacts>>;
   /** Removes what has expired, and does what the sweep does from minute to minute. */
@@ -130,6 +133,8 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
     return {
       url: gateway.url,
       ...(adminKey !== undefined && { adminKey }),
+      clientConfig: () => aws.clientConfig(),
+      stateTable: ENVIRONMENT.stateTable,
       describeTopics: () => describeTopics(backbone),
       async tidyUp() {
         await aws.expireNow();

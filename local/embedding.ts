@@ -1,3 +1,4 @@
+import type { EmbeddedClientConfig } from './aws/embedded-aws.ts';
 import type { BackboneServer } from './backbone-server.ts';
 import { describeFailure } from './function-log.ts';
 import type { LocalAuth } from './options.ts';
@@ -17,6 +18,10 @@ export interface LocalBackbone {
   readonly url: string;
   /** By which everything may be done, where callers need API keys. */
   readonly adminKey?: string;
+  /** `new DynamoDBClient(backbone.clientConfig())`: for tables of your own, in the transactions of `prepareAppend` and `processOnce`. */
+  clientConfig(): EmbeddedClientConfig;
+  /** What `processOnce` and `effectOnce` take as `stateTable`. */
+  readonly stateTable: string;
   /** The backbone's time, epoch ms: the host's, and what `advance` has added. */
   now(): number;
   /**
@@ -73,6 +78,8 @@ export async function startLocalBackbone(options: LocalBackboneOptions = {}): Pr
   return {
     url: server.url,
     ...(server.adminKey !== undefined && { adminKey: server.adminKey }),
+    clientConfig: () => server.clientConfig(),
+    stateTable: server.stateTable,
     now: () => Date.now() + aheadMs,
     async advance(ms) {
       if (!Number.isInteger(ms) || ms < STEP_MS_MIN) throw new RangeError(`ms must be an integer ≥ ${STEP_MS_MIN}`);

@@ -40,14 +40,16 @@ export interface EmbeddedAwsOptions {
   readonly secretOf?: (accessKeyId: string) => string | undefined;
 }
 
+export interface EmbeddedClientConfig {
+  region: string;
+  credentials: { accessKeyId: string; secretAccessKey: string };
+  endpoint: string;
+  requestHandler: InProcessHandler;
+}
+
 export interface EmbeddedAws {
   /** For the SDK's clients: `new DynamoDBClient({ ...aws.clientConfig(), maxAttempts: 1 })`. Calls use no socket. */
-  clientConfig(): {
-    region: string;
-    credentials: { accessKeyId: string; secretAccessKey: string };
-    endpoint: string;
-    requestHandler: InProcessHandler;
-  };
+  clientConfig(): EmbeddedClientConfig;
   /** `http://127.0.0.1:<port>`: the same services for any SDK, for CLIs and for presigned URLs. */
   readonly endpoint: string;
   /** Calls `listener` with each change of a table that has a stream, once it is stored. @returns what ends that */

@@ -1,4 +1,5 @@
 import { RETENTION_FOREVER } from './limits.ts';
+import type { MaxLag, Quota } from './quota.ts';
 
 /** One incarnation of a topic. A topic that was deleted and made again has another id and shares nothing with it. */
 export interface Topic {
@@ -17,6 +18,10 @@ export interface Topic {
   readonly growingTo?: number;
   /** Somebody subscribes to it: what is appended has to be told. */
   readonly subscribed?: true;
+  /** How much may be appended; absent: as much as comes. */
+  readonly quota?: Quota;
+  /** For whom appends wait; absent: for nobody. */
+  readonly maxLag?: MaxLag;
 }
 
 /** What an append has to know of its topic. */

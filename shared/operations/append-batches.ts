@@ -18,11 +18,13 @@ import { abandonAll, type RequestPorts, reserveAll, startingOver } from './reser
  * Appends one batch to each partition that the request names. Every partition is reserved before the first is filled,
  * so a request that cannot be reserved as a whole stores nothing. Two sequential round trips, three with a key.
  *
- * @throws {BackboneError} when no partition was stored: `Throttled` and `Unavailable` say so, `OutcomeUnknown` does not
+ * @throws {BackboneError} when no partition was stored: `HeldBack`, `Throttled` and `Unavailable` say so, `OutcomeUnknown` does not
  */
 export async function appendBatches(ports: RequestPorts, request: AppendRequest): Promise<AppendResult> {
   return startingOver(ports, request, async ({ topic, placement, build }) => {
-    const appends = appendsOf(ports, topic, build(placement));
+    const batches = build(placement);
+    await ports.admission?.admit(topic, batches, request);
+    const appends = appendsOf(ports, topic, batches);
     const claimed = request.once && new ClaimedAppend(ports, topic, request.once, build);
     const { found, reservations } = await findBeside(
       claimed?.find() ?? Promise.resolve(undefined),

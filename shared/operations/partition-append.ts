@@ -20,6 +20,8 @@ export interface AppendRequest {
   build(placement: Placement, payloads: ReadonlyMap<string, Payload>): ReadonlyMap<number, Batch>;
   /** Records whose values are uploads; absent: none. */
   readonly uploads?: readonly UploadReference[];
+  /** The principal that appends; absent: nobody asked who. */
+  readonly caller?: string;
   /** Makes the append happen once. */
   readonly once?: {
     readonly key: string;

@@ -20,6 +20,7 @@ export async function prepareAppend(ports: RequestPorts, request: AppendRequest)
   return startingOver(ports, request, async ({ topic, placement, build }) => {
     const batches = build(placement);
     refuseTooLarge(batches);
+    await ports.admission?.admit(topic, batches, request);
     const appends = appendsOf(ports, topic, batches, true);
     const reservations = await reserveAll(appends, topic);
     if (reservations === undefined) return undefined;

@@ -162,7 +162,8 @@ export class RedriveRun {
       this.#ports.observe({ kind: 'subscription_stopped', group: group.name });
       return 'stopped';
     }
-    await this.#land(letter, errorOf(delivered));
+    // Fenced before it lies again: what is still under way of this call must not settle what somebody corrects then.
+    if (await this.#lease.step(this.#progress, true, true)) await this.#land(letter, errorOf(delivered));
     return 'on';
   }
 

@@ -5,6 +5,7 @@ import type { Batch } from '../domain/record.ts';
 import type { Reservation } from '../domain/slot.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Payload } from '../domain/upload.ts';
+import type { Admission } from './admit-append.ts';
 import type { AppendPorts } from './append-ports.ts';
 import type { ClaimPorts } from './claimed-append.ts';
 import type { Doorbell } from './doorbell.ts';
@@ -19,6 +20,8 @@ const NO_PAYLOADS: ReadonlyMap<string, Payload> = new Map();
 export type RequestPorts = AppendPorts &
   ClaimPorts & {
     readonly topics: TopicCache;
+    /** Absent: nothing is held back. */
+    readonly admission?: Pick<Admission, 'admit'>;
     /** Absent: nobody is told. */
     readonly doorbell?: Doorbell;
     /** 0 ≤ n < 1. */

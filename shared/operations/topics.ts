@@ -2,6 +2,7 @@ import type { Clock } from '../domain/clock.ts';
 import { PartitionsCannotShrink, TopicNotFound, Unavailable } from '../domain/errors.ts';
 import { HEAD_DEADLINE_MS, PARTITIONS_DEFAULT, RETENTION_FOREVER, RETENTION_MS_DEFAULT } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
+import { isSameMaxLag, isSameQuota, type MaxLag, type Quota } from '../domain/quota.ts';
 import { type DeletedTopic, headsOf, type Page, type PartitionId, type Topic } from '../domain/topic.ts';
 import { WriteFailed } from '../domain/write-failed.ts';
 import type { TopicCache } from './topic-cache.ts';
@@ -37,6 +38,9 @@ export interface TopicSettings {
   readonly partitions?: number;
   /** ms, or −1: for ever. */
   readonly retentionMs?: number;
+  /** null: none any more. */
+  readonly quota?: Quota | null;
+  readonly maxLag?: MaxLag | null;
 }
 
 export interface TopicChange {
@@ -121,6 +125,7 @@ async function create(ports: TopicPorts, name: string, settings: TopicSettings):
     retentionMs: settings.retentionMs ?? RETENTION_MS_DEFAULT,
     createdAt: ports.clock.now(),
     hiddenUntil: 0,
+    ...limitsOf(settings),
   };
   // The last attempt lands before anybody can take it for abandoned.
   const isLate = () => ports.clock.now() - topic.createdAt > HEAD_DEADLINE_MS;
@@ -144,9 +149,11 @@ async function update(ports: TopicPorts, before: Topic, settings: TopicSettings)
   const hiddenUntil = retentionLengthened
     ? Math.max(before.hiddenUntil, ports.clock.now() - before.retentionMs)
     : before.hiddenUntil;
-  const topic = { ...before, partitions, retentionMs, hiddenUntil };
+  const { quota: _, maxLag: __, ...others } = before;
+  const topic = { ...others, partitions, retentionMs, hiddenUntil, ...limitsOf(settings, before) };
   const change = { topic, created: false, keysMoved, retentionLengthened };
-  if (!keysMoved && retentionMs === before.retentionMs) return change;
+  const isLimitedAnew = !isSameQuota(topic.quota, before.quota) || !isSameMaxLag(topic.maxLag, before.maxLag);
+  if (!keysMoved && retentionMs === before.retentionMs && !isLimitedAnew) return change;
   const current = keysMoved ? await makeRoom(ports, before, partitions) : before;
   if (current === undefined) return undefined;
   const { growingTo, ...grown } = { ...topic, growingTo: headsOf(current) };
@@ -172,6 +179,15 @@ async function makeRoom(ports: TopicPorts, before: Topic, partitions: number): P
 async function createHeads(ports: TopicPorts, heads: readonly PartitionId[], notedAt: number): Promise<void> {
   const isLate = () => ports.clock.now() - notedAt > HEAD_DEADLINE_MS;
   await actOnAll(heads, (partition) => ports.heads.create(partition, isLate)).catch(storeFailed);
+}
+
+/** What holds appends back: as it is given, and else as it was. */
+function limitsOf(
+  given: Pick<TopicSettings, 'quota' | 'maxLag'>,
+  before: Pick<Topic, 'quota' | 'maxLag'> = {},
+): Pick<Topic, 'quota' | 'maxLag'> {
+  const { quota = before.quota, maxLag = before.maxLag } = given;
+  return { ...(quota && { quota }), ...(maxLag && { maxLag }) };
 }
 
 function lastsLonger(retentionMs: number, than: number): boolean {

@@ -13,6 +13,7 @@ import {
 } from './keys.ts';
 import { leftoverItem, readLeftover } from './leftovers.ts';
 import { type Item, itemKey, listItems } from './state-items.ts';
+import { backPressureChange, backPressureItem, toBackPressure } from './topic-settings.ts';
 import { transact } from './transact.ts';
 
 /** The topic items in the State table: a topic is what its item says. */
@@ -81,12 +82,18 @@ export class Topics {
 
   /** Stores new settings. @returns false when the topic is no longer `before`: read it again. @throws {WriteFailed} */
   async update(before: Topic, after: Topic): Promise<boolean> {
-    const growing = after.growingTo === undefined ? ' REMOVE growingTo' : ', growingTo = :growing';
+    const growing =
+      after.growingTo === undefined
+        ? { removes: ['growingTo'], sets: '' }
+        : { removes: [], sets: ', growingTo = :growing' };
+    const limits = backPressureChange(before, after);
+    const removes = [...growing.removes, ...limits.removes];
+    const remove = removes.length === 0 ? '' : ` REMOVE ${removes.join(', ')}`;
     const same = sameTopic(before);
     const command = new UpdateItemCommand({
       TableName: this.#table,
       Key: itemKey(topicKey(before.name)),
-      UpdateExpression: `SET #partitions = :partitions, retentionMs = :retention, hiddenUntil = :hidden${growing}`,
+      UpdateExpression: `SET #partitions = :partitions, retentionMs = :retention, hiddenUntil = :hidden${growing.sets}${limits.sets}${remove}`,
       ConditionExpression: `${same.ConditionExpression} AND retentionMs = :oldRetention AND hiddenUntil = :oldHidden`,
       ExpressionAttributeNames: same.ExpressionAttributeNames,
       ExpressionAttributeValues: {
@@ -97,6 +104,7 @@ export class Topics {
         ':hidden': { N: String(after.hiddenUntil) },
         ':oldHidden': { N: String(before.hiddenUntil) },
         ...(after.growingTo === undefined ? {} : { ':growing': { N: String(after.growingTo) } }),
+        ...limits.values,
       },
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
@@ -201,6 +209,7 @@ function toItem(topic: Topic): Item {
     retentionMs: { N: String(topic.retentionMs) },
     createdAt: { N: String(topic.createdAt) },
     hiddenUntil: { N: String(topic.hiddenUntil) },
+    ...backPressureItem(topic),
   };
 }
 
@@ -215,6 +224,7 @@ function toTopic(item: Item): Topic {
     hiddenUntil: Number(item.hiddenUntil!.N),
     ...(item.growingTo === undefined ? {} : { growingTo: Number(item.growingTo.N) }),
     ...(item.subscribed?.BOOL && { subscribed: true }),
+    ...toBackPressure(item),
   };
 }
 

@@ -58,6 +58,7 @@ const TOPIC = {
   retentionMs: { type: 'integer' },
   createdAt: MS,
 };
+const LIMITS = { quota: ref('schemas', 'Quota'), maxLag: ref('schemas', 'MaxLag') };
 /** A record as answers show it. */
 export const RECORD = {
   offset: OFFSET,
@@ -91,7 +92,7 @@ export const SCHEMAS: { [name: string]: Json } = {
   Name: { type: 'string', pattern: `^[A-Za-z0-9._-]{1,${NAME_CHARS_MAX}}$`, not: { enum: ['.', '..'] } },
   Code: words(...Object.keys(STATUS)),
   Record: object(RECORD, ['offset']),
-  Topic: object(TOPIC),
+  Topic: object({ ...TOPIC, ...LIMITS }, Object.keys(TOPIC)),
   TopicSettings: object(
     {
       partitions: {
@@ -102,12 +103,14 @@ export const SCHEMAS: { [name: string]: Json } = {
         oneOf: [integer(RETENTION_MS_MIN), { const: RETENTION_FOREVER }],
         description: `${RETENTION_FOREVER}: for ever. New topics: ${RETENTION_MS_DEFAULT}`,
       },
+      quota: { oneOf: [LIMITS.quota, { type: 'null' }], description: 'null: none any more' },
+      maxLag: { oneOf: [LIMITS.maxLag, { type: 'null' }], description: 'null: none any more' },
     },
     [],
     { additionalProperties: false },
   ),
   TopicChange: object(
-    { ...TOPIC, keysMoved: { const: true }, retentionAppliesTo: { const: 'later_appends' } },
+    { ...TOPIC, ...LIMITS, keysMoved: { const: true }, retentionAppliesTo: { const: 'later_appends' } },
     Object.keys(TOPIC),
     { description: '`keysMoved`: partitions were added. `retentionAppliesTo`: what is stored keeps its expiry' },
   ),

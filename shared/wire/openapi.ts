@@ -11,6 +11,7 @@ import { API_KEY_OPERATIONS, API_KEY_PARAMETERS, API_KEY_SCHEMAS } from './opena
 import { GROUP_PARAMETERS, GROUP_SCHEMAS } from './openapi-group-schemas.ts';
 import { GROUP_OPERATIONS } from './openapi-groups.ts';
 import { answer, BODY, count, json, type Operation, STORE } from './openapi-operation.ts';
+import { QUOTA_SCHEMAS } from './openapi-quota-schemas.ts';
 import { type Json, list, PARAMETERS, ref, SCHEMAS } from './openapi-schemas.ts';
 import { SUBSCRIPTION_PARAMETERS, SUBSCRIPTION_SCHEMAS } from './openapi-subscription-schemas.ts';
 import { SUBSCRIPTION_OPERATIONS } from './openapi-subscriptions.ts';
@@ -223,7 +224,7 @@ export function openApiDocument(): Json {
     },
     paths,
     components: {
-      schemas: { ...SCHEMAS, ...GROUP_SCHEMAS, ...SUBSCRIPTION_SCHEMAS, ...API_KEY_SCHEMAS },
+      schemas: { ...SCHEMAS, ...GROUP_SCHEMAS, ...SUBSCRIPTION_SCHEMAS, ...API_KEY_SCHEMAS, ...QUOTA_SCHEMAS },
       parameters: { ...PARAMETERS, ...GROUP_PARAMETERS, ...SUBSCRIPTION_PARAMETERS, ...API_KEY_PARAMETERS },
       responses,
       securitySchemes: SECURITY_SCHEMES,

@@ -3,8 +3,8 @@ import { type ApiAnswer, jsonAnswer } from './http-answer.ts';
 import { type ListKind, toNextToken } from './next-token.ts';
 
 /** A topic as the API shows it. */
-export function topicJson({ name, id, partitions, retentionMs, createdAt }: Topic) {
-  return { name, id, partitions, retentionMs, createdAt };
+export function topicJson({ name, id, partitions, retentionMs, createdAt, quota, maxLag }: Topic) {
+  return { name, id, partitions, retentionMs, createdAt, ...(quota && { quota }), ...(maxLag && { maxLag }) };
 }
 
 /**

@@ -6,6 +6,8 @@ import {
   RETENTION_FOREVER,
   RETENTION_MS_MIN,
 } from '../domain/limits.ts';
+import type { MaxLag, Quota } from '../domain/quota.ts';
+import { maxLagField, quotaField } from './back-pressure-fields.ts';
 import { type ApiRequest, mediaTypeOf } from './http-request.ts';
 import { parseInstant } from './instant.ts';
 import { jsonObjectOf } from './json-body.ts';
@@ -17,13 +19,16 @@ import { parseChoice, parseInteger, parseQuery } from './query.ts';
 export interface TopicSettings {
   readonly partitions?: number;
   readonly retentionMs?: number;
+  /** null: none any more. */
+  readonly quota?: Quota | null;
+  readonly maxLag?: MaxLag | null;
 }
 
 /** @throws {InvalidRequest} naming the field that is unknown, of the wrong type or out of its range */
 export function parseTopicSettings(request: ApiRequest): TopicSettings {
   parseQuery(request.rawQuery, []);
   mediaTypeOf(request, [JSON_TYPE]);
-  const { partitions, retentionMs, ...unknown } = jsonObjectOf(request.readBody());
+  const { partitions, retentionMs, quota, maxLag, ...unknown } = jsonObjectOf(request.readBody());
   const [field] = Object.keys(unknown);
   if (field !== undefined) throw new InvalidRequest(`A topic has no field '${field.slice(0, 64)}'`, { field });
   if (partitions !== undefined && !isIntegerFrom(partitions, 1, PARTITIONS_MAX)) {
@@ -35,7 +40,12 @@ export function parseTopicSettings(request: ApiRequest): TopicSettings {
       { field: 'retentionMs' },
     );
   }
-  return { ...(partitions !== undefined && { partitions }), ...(retentionMs !== undefined && { retentionMs }) };
+  return {
+    ...(partitions !== undefined && { partitions }),
+    ...(retentionMs !== undefined && { retentionMs }),
+    ...(quota !== undefined && { quota: quotaField(quota, 'quota') }),
+    ...(maxLag !== undefined && { maxLag: maxLagField(maxLag, 'maxLag') }),
+  };
 }
 
 /** Which page of which list is asked for. */

@@ -33,6 +33,34 @@ describe('vertebra topics', () => {
     expect(await command(url, ['topics', 'list', '--json'])).toEqual({ code: 0, out: '[]\n', err: '' });
   });
 
+  it('alters what is given, and takes quotas and bounds on lag away', async () => {
+    const { url } = await startedBackbone();
+    const alter = ['topics', 'alter', 'orders'];
+    await command(url, ['topics', 'create', 'orders', '--partitions', '1', '--quota-records', '500']);
+    const described = async () => (await command(url, ['topics', 'describe', 'orders'])).out.split('\n')[0];
+    expect(await described()).toBe('orders: 1 partitions, kept for 7 d, at most 500 records/s');
+    const limits = [
+      '--quota-bytes',
+      '4096',
+      '--caller-quota-records',
+      '5',
+      '--max-lag',
+      '10',
+      '--max-lag-groups',
+      'a,b',
+    ];
+    await command(url, [...alter, ...limits]);
+    await command(url, [...alter, '--retention', '1d']);
+    expect(await described()).toBe(
+      'orders: 1 partitions, kept for 1 d, at most 4096 bytes/s, at most 5 records/s of each caller, waits for a, b when more than 10 records behind',
+    );
+    const bare = await command(url, [...alter, '--no-quota', '--no-max-lag']);
+    expect(bare).toEqual({ code: 0, out: 'orders: 1 partitions, kept for 1 d\n', err: '' });
+    expect(await command(url, [...alter, '--max-lag', '10'])).toMatchObject({ code: 2 });
+    expect(await command(url, [...alter, '--quota-bytes', '0'])).toMatchObject({ code: 2 });
+    expect(await command(url, ['topics', 'alter', 'nowhere', '--no-quota'])).toMatchObject({ code: 3 });
+  });
+
   it('tells programs in JSON', async () => {
     const { url } = await startedBackbone();
     const created = await command(url, ['--json', 'topics', 'create', 'orders', '--partitions', '1']);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type TransactWriteItem, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { PreparedExpired } from '../../client/prepared-append.ts';
 import { Vertebra } from '../../client/vertebra.ts';
 import { SETTLE_AFTER_MS, SLOW_FILL_DEADLINE_MS, SLOW_SETTLE_AFTER_MS } from '../../shared/domain/limits.ts';
@@ -92,6 +92,23 @@ describe('records that are prepared for a transaction', () => {
     await transact(order(), ...prepared.items);
     expect(await prepared.settle(new Error('the answer was lost'))).toEqual({ committed: true });
     expect(await valuesIn(topic)).toEqual(['once']);
+  });
+
+  it('are settled without a call by what says that it is done, and by nothing that does not', async () => {
+    const topic = await bench.newTopic();
+    const calls = vi.fn(fetchOf(bench.api));
+    const client = new Vertebra({ endpoint: 'http://127.0.0.1:1', fetch: calls });
+    const prepare = () => client.prepareAppend(nameOf(topic), [{ value: 1 }]);
+    for (const done of [{ done: true }, { $metadata: { httpStatusCode: 200 } }]) {
+      const prepared = await prepare();
+      await transact(...prepared.items);
+      calls.mockClear();
+      expect(await prepared.settle(done)).toEqual({ committed: true });
+      expect(calls).not.toHaveBeenCalled();
+    }
+    for (const other of [{ done: false }, null, undefined, Object.assign(new Error(), { done: true })]) {
+      expect(await (await prepare()).settle(other)).toEqual({ committed: false });
+    }
   });
 
   it('cannot be stored any more once it was settled that they are not', async () => {

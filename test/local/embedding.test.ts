@@ -1,3 +1,4 @@
+import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type LocalBackbone, type LocalBackboneOptions, startLocalBackbone } from '../../local/embedding.ts';
 import { createTopic, produceLines, readPartition } from '../support/api-client.ts';
@@ -25,6 +26,13 @@ describe('the embedded backbone', () => {
     await produceLines(one.url, 'orders', ['1', '2'], '');
     expect(await readPartition(one.url, 'orders', 0)).toMatchObject([{ value: '1' }, { value: '2' }]);
     expect((await fetch(`${other.url}/v1/topics/orders`)).status).toBe(404);
+  });
+
+  it('lets AWS clients of others in, to tables beside its own', async () => {
+    const backbone = await started();
+    const dynamodb = new DynamoDBClient(backbone.clientConfig());
+    onTestFinished(() => dynamodb.destroy());
+    expect((await dynamodb.send(new ListTablesCommand())).TableNames).toContain(backbone.stateTable);
   });
 
   it('leaves the environment as it was, however many start at once', async () => {

@@ -43,14 +43,16 @@ const PARTS: Readonly<Record<string, Part>> = {
   console: { parts: ['client', 'shared/wire'], packages: null },
   local: { parts: ['functions', ...SHARED], packages: null },
   bench: { parts: ['client/effects', 'client', 'functions', 'infra', 'local', ...SHARED], packages: null },
+  // As somebody's own project, which imports the package: its SDK, its constructs, its embedded backbone.
+  examples: { parts: ['client', 'infra', 'local'], packages: null },
 };
 
 /**
  * Parts in which AWS clients are made, and those in which they are called. `local` sets its own AWS up; what is sent in
  * `client` and `cli` are messages.
  */
-const MAKE_CLIENTS = ['functions', 'local', 'bench'];
-const CALL_CLIENTS = ['shared/store', 'shared/target', 'client/effects', 'client', 'cli', 'local', 'bench'];
+const MAKE_CLIENTS = ['functions', 'local', 'bench', 'examples'];
+const CALL_CLIENTS = ['shared/store', 'shared/target', 'client/effects', 'client', 'cli', 'local', 'bench', 'examples'];
 /** The words and the decisions take time, randomness and surroundings as arguments. */
 const PURE = ['shared/domain', 'shared/operations', 'shared/wire'];
 

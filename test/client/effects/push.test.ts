@@ -84,6 +84,42 @@ it('a function that fails behind what it has processed is called again after its
   expect((await bench.position()).owner).toBeUndefined();
 });
 
+it('a function that fails in the midst of a batch is called with the rest at once, not when a lease is over', async () => {
+  await bench.append(['a', 'b', 'c', 'd']);
+  const sent: number[][] = [];
+  bench.scripts.set('s', async (batch) => {
+    sent.push(batch.records.map(({ offset }) => offset));
+    for (const delivered of recordsOf(batch)) {
+      if (sent.length === 1 && delivered.record.offset === 2) return failed;
+      await chargeOnce(delivered);
+    }
+    return { kind: 'done' };
+  });
+  await bench.wake();
+  await bench.drain(10_000);
+  expect(sent).toEqual([
+    [0, 1, 2, 3],
+    [2, 3],
+  ]);
+  expect(await charges()).toEqual({ 0: 1, 1: 1, 2: 1, 3: 1 });
+  expect((await bench.position()).committed).toBe(4);
+});
+
+it('a function that fails once its one record is processed is not called with it again', async () => {
+  await bench.append(['a', 'b']);
+  const sent: number[][] = [];
+  bench.scripts.set('s', async (batch) => {
+    sent.push(batch.records.map(({ offset }) => offset));
+    for (const delivered of recordsOf(batch)) await chargeOnce(delivered);
+    return sent.length === 1 ? failed : { kind: 'done' };
+  });
+  await bench.wake();
+  await bench.drain(10_000);
+  expect(await charges()).toEqual({ 0: 1, 1: 1 });
+  expect((await bench.position()).committed).toBe(2);
+  expect(sent).toEqual([[0, 1]]);
+});
+
 it('a call that was given up charges nothing any more, whether its record was retried or is a dead letter', async () => {
   await bench.append(['a']);
   const late: DeliveredRecord[] = [];

@@ -101,6 +101,21 @@ describe('a redrive', () => {
     expect(bench.letters).toEqual([after]);
   });
 
+  it('that fails fences its call before it lies again: what is still under way of it comes to nothing', async () => {
+    await bury(3, 0, 1, 2);
+    const epochs: number[] = [];
+    bench.scripts.set('s', ({ epoch }) => {
+      epochs.push(epoch);
+      return { kind: 'failed', error };
+    });
+    await redrive();
+    await bench.drain();
+    expect(epochs).toHaveLength(3);
+    expect(epochs.toSorted((a, b) => a - b)).toEqual(epochs);
+    expect(new Set(epochs).size).toBe(3);
+    expect((await bench.position()).epoch).toBeGreaterThan(epochs[2]!);
+  });
+
   it('stops with the others when too many fail in a row: they lie as before, and what is asked for then counts anew', async () => {
     await bury(6, 0, 1, 2, 3, 4, 5);
     const seen = await bench.subscription();

@@ -20,9 +20,25 @@ describe('the settings of a topic', () => {
       retentionMs: 3_600_000,
     });
     expect(put({ body: { retentionMs: -1 } })).toEqual({ retentionMs: -1 });
+    const quota = { bytesPerSecond: 1, recordsPerSecond: 2, perCaller: { bytesPerSecond: 3 } };
+    const maxLag = { groups: ['billing', 'shipping'], records: 1 };
+    expect(put({ body: { quota, maxLag } })).toEqual({ quota, maxLag });
+    expect(put({ body: { quota: null, maxLag: null } })).toEqual({ quota: null, maxLag: null });
   });
 
   it.each([
+    [{ quota: {} }, "'quota' must say at least one of"],
+    [{ quota: [] }, "'quota' must be an object"],
+    [{ quota: { bytesPerSecond: 0 } }, "'quota.bytesPerSecond' must be an integer from 1"],
+    [{ quota: { recordsPerSecond: 1.5 } }, "'quota.recordsPerSecond' must"],
+    [{ quota: { perSecond: 1 } }, "'quota.perSecond' is unknown"],
+    [{ quota: { perCaller: {} } }, "'quota.perCaller' must say"],
+    [{ quota: { perCaller: { perCaller: {} } } }, "'quota.perCaller.perCaller' is unknown"],
+    [{ maxLag: { groups: [], records: 1 } }, "'maxLag.groups' must have 1 to 8 entries, not 0"],
+    [{ maxLag: { groups: ['a', 'a'], records: 1 } }, "'maxLag.groups[1]' names the same"],
+    [{ maxLag: { groups: ['a b'], records: 1 } }, "'maxLag.groups[0]' must be"],
+    [{ maxLag: { groups: ['a'] } }, "'maxLag.records' is required"],
+    [{ maxLag: { groups: ['a'], records: 0 } }, "'maxLag.records' must be an integer from 1"],
     [{ partitions: 0 }, "'partitions' must be an integer from 1 to 1024"],
     [{ partitions: 1_025 }, "'partitions' must"],
     [{ partitions: '8' }, "'partitions' must"],
