@@ -145,6 +145,7 @@ describe('a function whose first call met a broken environment', () => {
     ['topics', 'GET', '/v1/topics', 200],
     ['groups', 'GET', '/v1/groups', 200],
     ['subscriptions', 'GET', '/v1/subscriptions', 200],
+    ['whole', 'GET', '/v1/topics', 200],
   ] as const)('%s answers the next one', async (name, method, target, status) => {
     const { event } = gatewayEvent(method, target, method === 'POST' ? { body: { records: [{ value: 1 }] } } : {});
     const calls = await callTwice(packages.get(name)!.bundle.file, event, variables);
