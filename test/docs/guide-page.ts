@@ -8,6 +8,7 @@ const ENDPOINT = 'http://127.0.0.1:4100';
 /** What a package's user imports, and where it is here. */
 export const SOURCES: Readonly<Record<string, string>> = {
   vertebra: fileURLToPath(new URL('../../client/index.ts', import.meta.url)),
+  'vertebra/relay': fileURLToPath(new URL('../../client/relay/index.ts', import.meta.url)),
   'vertebra/local': fileURLToPath(new URL('../../local/embedding.ts', import.meta.url)),
   'vertebra/infra': fileURLToPath(new URL('../../infra/index.ts', import.meta.url)),
 };
