@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const FOLDER = new URL('../../docs/guides/', import.meta.url);
@@ -24,12 +24,32 @@ export interface Block {
 export interface GuidePage {
   readonly name: string;
   readonly blocks: readonly Block[];
+  /** Where its links lead to within the project, as they stand. */
+  readonly links: readonly string[];
 }
 
 /** The pages of `docs/guides`, by name. */
 export function guidePages(): GuidePage[] {
   const names = readdirSync(FOLDER).filter((name) => name.endsWith('.md'));
-  return names.sort().map((name) => ({ name, blocks: blocksOf(readFileSync(new URL(name, FOLDER), 'utf8')) }));
+  return names.sort().map((name) => {
+    const text = readFileSync(new URL(name, FOLDER), 'utf8');
+    const links = [...text.matchAll(/\]\((?!https:)([^)]+)\)/g)].map(([, link]) => link!);
+    return { name, blocks: blocksOf(text), links };
+  });
+}
+
+/** Whether there is such a page, as seen from the guides, with such a heading. */
+export function leadsSomewhere(link: string): boolean {
+  const [path, heading] = link.split('#');
+  const page = new URL(path!, FOLDER);
+  if (!existsSync(page)) return false;
+  return heading === undefined || headingsOf(readFileSync(page, 'utf8')).includes(heading);
+}
+
+/** As links name them. */
+function headingsOf(page: string): string[] {
+  const headings = [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading!.toLowerCase());
+  return headings.map((heading) => heading.replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
 }
 
 /** @throws {Error} for a fence that is not closed: what follows would be taken for code */

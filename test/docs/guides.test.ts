@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startedBackbone } from '../support/command-line.ts';
-import { blocksOf, type GuidePage, guidePages, programOf, runnableOf, SOURCES } from './guide-page.ts';
+import { blocksOf, type GuidePage, guidePages, leadsSomewhere, programOf, runnableOf, SOURCES } from './guide-page.ts';
 import { beginPage, commandsIn, console as guideConsole, shell, untold, written } from './guide-run.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -65,6 +65,18 @@ describe('the guides', () => {
     for (const { name, blocks } of pages) {
       for (const { info, line } of blocks) expect(KINDS, `${name}:${line}`).toContain(info);
     }
+  });
+
+  it('have no link that leads nowhere', () => {
+    const broken = pages.flatMap(({ name, links }) =>
+      links.filter((link) => !leadsSomewhere(link)).map((link) => `${name}: ${link}`),
+    );
+    expect(broken).toEqual([]);
+    expect(['nowhere.md', 'delivery.md#nowhere', 'delivery.md#the-table'].map(leadsSomewhere)).toEqual([
+      false,
+      false,
+      true,
+    ]);
   });
 
   it.each(pages)(
