@@ -24,6 +24,7 @@ const SECTIONS: Readonly<Record<Letter, (progress: Progress) => Promise<Section>
   i: async (progress) => (await import('./sdk-producer.ts')).measureSdkProducer(progress),
   j: async (progress) => (await import('./group-cost.ts')).measureGroups(progress),
   k: async (progress) => (await import('./push.ts')).measurePush(progress),
+  m: async (progress) => (await import('./relay.ts')).measureRelay(progress),
 };
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
