@@ -45,7 +45,7 @@ describe('the package', () => {
       return !allowed.test(path) && !['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'].includes(path);
     });
     expect(wrong).toEqual([]);
-    for (const entry of ['client/index', 'local/embedding']) {
+    for (const entry of ['client/index', 'client/relay/index', 'local/embedding']) {
       expect(project.packed).toEqual(expect.arrayContaining([`dist/${entry}.js`, `dist/${entry}.d.ts`]));
     }
     expect(project.packed).toContain('dist/cli/process.js');
