@@ -25,6 +25,7 @@ const SECTIONS: Readonly<Record<Letter, (progress: Progress) => Promise<Section>
   j: async (progress) => (await import('./group-cost.ts')).measureGroups(progress),
   k: async (progress) => (await import('./push.ts')).measurePush(progress),
   l: async (progress) => (await import('./once.ts')).measureOnce(progress),
+  m: async (progress) => (await import('./relay.ts')).measureRelay(progress),
 };
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));

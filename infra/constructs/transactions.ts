@@ -14,7 +14,8 @@ export type TransactingFunction = Pick<LambdaFunction, 'addEnvironment' | 'grant
  * policy can tell. `test/infra` holds them against the keys.
  */
 export const OWN_KEYS: ReadonlySet<string> = new Set([
-  ...['claim', 'grants', 'group', 'head', 'subscribers', 'subscription', 'touched', 'uploads'],
+  ...['append-lag', 'append-quota', 'claim', 'grants', 'group', 'head'],
+  ...['subscribers', 'subscription', 'touched', 'uploads'],
 ]);
 
 /** Lets a function write, in transactions of its own, what the records of one group have done. */

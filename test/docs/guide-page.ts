@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const FOLDER = new URL('../../docs/guides/', import.meta.url);
@@ -8,6 +8,7 @@ const ENDPOINT = 'http://127.0.0.1:4100';
 /** What a package's user imports, and where it is here. */
 export const SOURCES: Readonly<Record<string, string>> = {
   vertebra: fileURLToPath(new URL('../../client/index.ts', import.meta.url)),
+  'vertebra/relay': fileURLToPath(new URL('../../client/relay/index.ts', import.meta.url)),
   'vertebra/local': fileURLToPath(new URL('../../local/embedding.ts', import.meta.url)),
   'vertebra/infra': fileURLToPath(new URL('../../infra/index.ts', import.meta.url)),
 };
@@ -23,12 +24,32 @@ export interface Block {
 export interface GuidePage {
   readonly name: string;
   readonly blocks: readonly Block[];
+  /** Where its links lead to within the project, as they stand. */
+  readonly links: readonly string[];
 }
 
 /** The pages of `docs/guides`, by name. */
 export function guidePages(): GuidePage[] {
   const names = readdirSync(FOLDER).filter((name) => name.endsWith('.md'));
-  return names.sort().map((name) => ({ name, blocks: blocksOf(readFileSync(new URL(name, FOLDER), 'utf8')) }));
+  return names.sort().map((name) => {
+    const text = readFileSync(new URL(name, FOLDER), 'utf8');
+    const links = [...text.matchAll(/\]\((?!https:)([^)]+)\)/g)].map(([, link]) => link!);
+    return { name, blocks: blocksOf(text), links };
+  });
+}
+
+/** Whether there is such a page, as seen from the guides, with such a heading. */
+export function leadsSomewhere(link: string): boolean {
+  const [path, heading] = link.split('#');
+  const page = new URL(path!, FOLDER);
+  if (!existsSync(page)) return false;
+  return heading === undefined || headingsOf(readFileSync(page, 'utf8')).includes(heading);
+}
+
+/** As links name them. */
+function headingsOf(page: string): string[] {
+  const headings = [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading!.toLowerCase());
+  return headings.map((heading) => heading.replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
 }
 
 /** @throws {Error} for a fence that is not closed: what follows would be taken for code */

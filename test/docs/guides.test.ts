@@ -4,33 +4,30 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type LocalBackbone, startLocalBackbone } from '../../local/embedding.ts';
-import { blocksOf, type GuidePage, guidePages, programOf, runnableOf, SOURCES } from './guide-page.ts';
+import { startedBackbone } from '../support/command-line.ts';
+import { blocksOf, type GuidePage, guidePages, leadsSomewhere, programOf, runnableOf, SOURCES } from './guide-page.ts';
 import { beginPage, commandsIn, console as guideConsole, shell, untold, written } from './guide-run.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const KINDS = ['ts', 'ts only compiled', 'sh', 'text'];
 /** Types of the whole project are looked at: minutes on a machine that has other things to do. */
 const COMPILE_MS = 180_000;
+const PAGE_MS = 120_000;
 
 const pages = guidePages();
 let folder: string;
-let backbone: LocalBackbone;
+let runs = 0;
 /** Of the compiler, which works while pages are run: they mostly wait. */
 let complaints: Promise<string>;
-beforeAll(async () => {
+beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'vertebra-guides-'));
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   complaints = complaintsOf({
     ...Object.fromEntries(pages.flatMap(sourcesOf)),
     'wrong.ts': "import { Vertebra } from 'vertebra';\nnew Vertebra({ endpoint: 4100 });\n",
   });
-  backbone = await startLocalBackbone();
 });
-afterAll(async () => {
-  await backbone.dispose();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => rmSync(folder, { recursive: true }));
 
 /** The page's program, and what stands for itself. */
 function sourcesOf(page: GuidePage): [name: string, text: string][] {
@@ -70,13 +67,31 @@ describe('the guides', () => {
     }
   });
 
-  it.each(pages)('do what they say: $name', async (page) => {
-    beginPage(backbone.url);
-    const file = join(folder, `run-${page.name.replace('.md', '.ts')}`);
-    writeFileSync(file, runnableOf(page, backbone.url));
-    await import(/* @vite-ignore */ file);
-    expect(untold()).toEqual([]);
+  it('have no link that leads nowhere', () => {
+    const broken = pages.flatMap(({ name, links }) =>
+      links.filter((link) => !leadsSomewhere(link)).map((link) => `${name}: ${link}`),
+    );
+    expect(broken).toEqual([]);
+    expect(['nowhere.md', 'delivery.md#nowhere', 'delivery.md#the-table'].map(leadsSomewhere)).toEqual([
+      false,
+      false,
+      true,
+    ]);
   });
+
+  it.each(pages)(
+    'do what they say: $name',
+    async (page) => {
+      const { url } = await startedBackbone();
+      beginPage(url);
+      // A name of its own: a module is run once.
+      const file = join(folder, `run-${runs++}-${page.name.replace('.md', '.ts')}`);
+      writeFileSync(file, runnableOf(page, url));
+      await import(/* @vite-ignore */ file);
+      expect(untold()).toEqual([]);
+    },
+    PAGE_MS,
+  );
 
   it(
     'have no TypeScript that does not compile',
@@ -92,12 +107,12 @@ describe('the guides', () => {
 
 describe('a guide', () => {
   it('that says what is not written is found wrong, and so is a command that fails', async () => {
-    beginPage(backbone.url);
+    beginPage((await startedBackbone()).url);
     guideConsole.log('offset', { n: 1 });
     await written('offset { n: … }', 1);
     guideConsole.log('b');
     await expect(written('a', 1, 50)).rejects.toThrow('line 1');
-    await expect(shell('npx vertebra topics describe nowhere')).rejects.toThrow('ended with 3');
+    await expect(shell('npx vertebra dlq list nowhere')).rejects.toThrow('ended with 3');
   });
 
   it('has blocks of code, and none that is left open', () => {

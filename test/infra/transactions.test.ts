@@ -56,7 +56,7 @@ describe('transactions of a function of the app', () => {
       expect(() => backbone.grantProcessOnce(fn, name)).toThrow(`A group named '${name}' cannot process once`);
     }
     expect(() => backbone.grantProcessOnce(fn, 'a b')).toThrow("'a b' cannot name a group");
-    const tables = ['keys', 'push-keys', 'once-keys', 'access-keys'].map((file) =>
+    const tables = ['keys', 'push-keys', 'once-keys', 'access-keys', 'quota-keys'].map((file) =>
       readFileSync(new URL(`../../shared/store/${file}.ts`, import.meta.url), 'utf8'),
     );
     const begun = tables.flatMap((text) => [...text.matchAll(/pk=([a-z-]+)#/g)].map(([, name]) => name!));

@@ -50,7 +50,7 @@ describe('the package', () => {
       return !allowed.test(path) && !['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'].includes(path);
     });
     expect(wrong).toEqual([]);
-    for (const entry of ['client/index', 'local/embedding', 'infra/index']) {
+    for (const entry of ['client/index', 'client/relay/index', 'local/embedding', 'infra/index']) {
       expect(tarball.packed).toEqual(expect.arrayContaining([`dist/${entry}.js`, `dist/${entry}.d.ts`]));
     }
     expect(tarball.packed).toContain('dist/cli/process.js');

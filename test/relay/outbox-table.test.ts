@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { neededPostgres, type Postgres, startPostgres } from '../../bench/postgres.ts';
 import { outboxTableSql } from '../../client/relay/index.ts';
 import { CLAIM_BYTES } from '../../client/relay/limits.ts';
 import { OutboxTable } from '../../client/relay/outbox-table.ts';
-import { neededPostgres, type Postgres, startPostgres } from '../support/postgres.ts';
 
 let postgres: Postgres;
 let pool: pg.Pool;

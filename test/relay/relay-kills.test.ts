@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { neededPostgres, type Postgres, startPostgres } from '../../bench/postgres.ts';
 import { outboxTableSql } from '../../client/relay/index.ts';
 import { type LocalBackbone, startLocalBackbone } from '../../local/embedding.ts';
 import { Random } from '../faults/simulator/random.ts';
 import { createTopic, readPartition } from '../support/api-client.ts';
 import { type FaultyProxy, openFaultyProxy } from '../support/faulty-proxy.ts';
-import { neededPostgres, type Postgres, startPostgres } from '../support/postgres.ts';
 import type { RelayCommand } from './relay-process.ts';
 
 const PROCESS = fileURLToPath(new URL('relay-process.ts', import.meta.url));

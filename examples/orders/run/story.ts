@@ -10,7 +10,7 @@ import type { World } from './world.ts';
 
 /** Customers at the counter at a time. */
 const PARALLEL = 32;
-const LOOK_EVERY_MS = 250;
+const LOOK_EVERY_MS = 1_000;
 /** Looks in a row at which nothing was left to do: an answer of the provider's may be under way between two of them. */
 const CALM_LOOKS = 3;
 /** Nothing has moved for so long: it never will. Prepared records that were abandoned hold a partition for 10 s. */

@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { neededPostgres, type Postgres, postgresPrograms, startPostgres } from '../../../bench/postgres.ts';
 import { outboxTableSql, type RelayEvent, type RelayOptions, relayOutbox } from '../../../client/relay/index.ts';
 import { Vertebra } from '../../../client/vertebra.ts';
 import { type LocalBackbone, startLocalBackbone } from '../../../local/embedding.ts';
 import { readPartition } from '../../support/api-client.ts';
 import { type FaultyProxy, openFaultyProxy, problem } from '../../support/faulty-proxy.ts';
-import { neededPostgres, type Postgres, postgresPrograms, startPostgres } from '../../support/postgres.ts';
 
 const programs = process.env.VERTEBRA_POSTGRES === 'required' ? neededPostgres() : postgresPrograms();
 if (programs === undefined) console.warn('SKIPPED: the relay on PostgreSQL. There is none on this machine.');
