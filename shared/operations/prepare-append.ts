@@ -1,12 +1,13 @@
 import { PREPARED_BYTES_MAX, PREPARED_PARTITIONS_MAX } from '../domain/append-limits.ts';
-import { RequestTooLarge } from '../domain/errors.ts';
-import { INLINE_BATCH_BYTES_MAX } from '../domain/limits.ts';
+import { OutcomeUnknown, RequestTooLarge } from '../domain/errors.ts';
+import { INLINE_BATCH_BYTES_MAX, LATE_MAX_MS } from '../domain/limits.ts';
 import { settleAll } from '../domain/parallel.ts';
 import type { PreparedAppend, PreparedSlots } from '../domain/prepared.ts';
 import type { Batch } from '../domain/record.ts';
 import { fillDeadlineOf } from '../domain/slot.ts';
 import type { AppendPorts } from './append-ports.ts';
 import { SlotAppend } from './append-slot.ts';
+import { findTopic } from './group-topics.ts';
 import { type AppendRequest, appendsOf } from './partition-append.ts';
 import { type RequestPorts, reserveAll, startingOver } from './reserve-append.ts';
 
@@ -43,15 +44,22 @@ export async function prepareAppend(ports: RequestPorts, request: AppendRequest)
  * It fills all of them or none, so one of them tells.
  *
  * @returns whether they are filled
- * @throws {Throttled | Unavailable} nothing is decided; {OutcomeUnknown} it is too long ago
+ * @throws {Throttled | Unavailable} nothing is decided; {OutcomeUnknown} it is too long ago, or was purged with its topic
  */
-export async function settlePrepared(ports: AppendPorts, { topic, slots }: PreparedSlots): Promise<boolean> {
+export async function settlePrepared(
+  ports: AppendPorts & Pick<RequestPorts, 'topics'>,
+  { topic, slots }: PreparedSlots,
+): Promise<boolean> {
   const [first, ...others] = slots.map(({ partition, reservation }) => ({
     reservation,
     slot: new SlotAppend(ports, topic, partition),
   }));
   if (first === undefined) throw new Error('a prepared append has no slots');
   if (await first.slot.settle(first.reservation)) return true;
+  const isOld = ports.writerClock.now() - first.reservation.time > LATE_MAX_MS;
+  if (isOld && (await findTopic(ports.topics, topic.name, true))?.id !== topic.id) {
+    throw new OutcomeUnknown('The topic is deleted: whether the records were stored before could not be found out');
+  }
   // So that no reader waits for them.
   await settleAll(others, ({ slot, reservation }) => slot.abandon(reservation));
   return false;

@@ -1,9 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { type TransactWriteItem, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
+import { DeleteItemCommand, type TransactWriteItem, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
 import { describe, expect, it, vi } from 'vitest';
 import { PreparedExpired } from '../../client/prepared-append.ts';
 import { Vertebra } from '../../client/vertebra.ts';
-import { SETTLE_AFTER_MS, SLOW_FILL_DEADLINE_MS, SLOW_SETTLE_AFTER_MS } from '../../shared/domain/limits.ts';
+import {
+  LATE_MAX_MS,
+  SETTLE_AFTER_MS,
+  SLOW_FILL_DEADLINE_MS,
+  SLOW_SETTLE_AFTER_MS,
+} from '../../shared/domain/limits.ts';
 import { fetchOf } from '../support/api-fetch.ts';
 import { HandClock } from '../support/log-bench.ts';
 import { openTopicBench } from '../support/topic-bench.ts';
@@ -147,6 +152,27 @@ describe('records that are prepared for a transaction', () => {
     await bench.api.put(topic, { partitions: 1 });
     expect(await prepared.settle()).toEqual({ committed: false });
     expect(await valuesIn(topic)).toEqual([]);
+  });
+
+  it('are not called lost when they may have been removed with their topic', async () => {
+    const topic = await bench.newTopic();
+    const answer = await bench.api.post(`${topic}/prepare`, { records: [{ value: 'stored' }] });
+    const { token, puts } = answer.json<{
+      token: string;
+      puts: { Item: { log: { S: string }; last: { N: string } } }[];
+    }>();
+    // Carried out, and purged with its topic.
+    const { log, last } = puts[0]!.Item;
+    clock.pass(LATE_MAX_MS + 1);
+    expect((await bench.api.post(`${topic}/settle`, { token })).json()).toEqual({ committed: false });
+    await bench.api.delete(topic);
+    await bench.api.tables.dynamodb.send(
+      new DeleteItemCommand({ TableName: bench.api.tables.logTable, Key: { log, last } }),
+    );
+    for (let times = 0; times < 2; times++) {
+      const reply = await bench.api.post(`${topic}/settle`, { token });
+      expect(reply).toMatchObject({ status: 504, code: 'outcome_unknown' });
+    }
   });
 });
 
