@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import { RETENTION_FOREVER } from '../../shared/domain/limits.ts';
 import { checkOwned, markDone, moveBehind, type OwnedRecord, readOwned } from '../../shared/store/once-items.ts';
 import { InvalidOptions } from '../errors.ts';
+import { SURROUNDINGS, type Surroundings } from '../surroundings.ts';
 import type { Delivered, DeliveryIds, RecordDelivery } from './delivery.ts';
 import { DeliveryFenced } from './errors.ts';
-import { inTurn } from './in-turn.ts';
+import { type InTurn, newTurns } from './in-turn.ts';
 import { checkWrites, commands, isPassing, isRefused, type Reason, reasonsOf, type Sender } from './transaction.ts';
 
 export interface OnceOptions {
@@ -13,6 +13,8 @@ export interface OnceOptions {
   readonly dynamodb: Sender;
   /** Default: the environment's `VERTEBRA_STATE_TABLE`. */
   readonly stateTable?: string;
+  /** Time, chance and waiting. Default: those of this process. */
+  readonly surroundings?: Surroundings;
 }
 
 /** Times a transaction is sent that only others' haste, or an outdated view, has cancelled. */
@@ -23,9 +25,16 @@ const OWN_WRITES = 2;
 /** A redelivery that runs late still finds the mark. */
 const MARK_MARGIN_MS = 24 * 3_600_000;
 
-/** Positions whose committed offset this process knows, because it moved it. */
-const known = new Map<string, number>();
+/** Positions that one process knows. */
 const KNOWN_MAX = 10_000;
+
+/** What calls of one process share: those with the same surroundings. */
+interface Shared {
+  /** Committed offsets of positions, as it moved or met them. */
+  readonly known: Map<string, number>;
+  readonly inTurn: InTurn;
+}
+const shared = new WeakMap<Surroundings, Shared>();
 
 /**
  * Processes a record exactly once: your writes, a mark that it is done, and the position's move behind it are one
@@ -48,9 +57,11 @@ export async function processOnce(
   const table = stateTableOf(options);
   checkWrites(writes, OWN_WRITES, [table, ...logTable()]);
   const { group, topic, partition } = delivery;
+  const { surroundings = SURROUNDINGS } = options;
+  const { known, inTurn } = sharedBy(surroundings);
   // Each would find the other's move otherwise, and conflict with it.
   return inTurn(`${table} ${group} ${topic} ${partition}`, () =>
-    new Once(delivery, writes, options.dynamodb, table).run(),
+    new Once(delivery, writes, { ...options, stateTable: table, surroundings }, known).run(),
   );
 }
 
@@ -59,12 +70,21 @@ class Once {
   readonly #writes: readonly TransactWriteItem[];
   readonly #dynamodb: Sender;
   readonly #table: string;
+  readonly #surroundings: Surroundings;
+  readonly #known: Map<string, number>;
 
-  constructor(delivery: RecordDelivery, writes: readonly TransactWriteItem[], dynamodb: Sender, table: string) {
+  constructor(
+    delivery: RecordDelivery,
+    writes: readonly TransactWriteItem[],
+    { dynamodb, stateTable, surroundings }: Required<OnceOptions>,
+    known: Map<string, number>,
+  ) {
     this.#delivery = delivery;
     this.#writes = writes;
     this.#dynamodb = dynamodb;
-    this.#table = table;
+    this.#table = stateTable;
+    this.#surroundings = surroundings;
+    this.#known = known;
   }
 
   async run(): Promise<{ done: boolean }> {
@@ -87,7 +107,7 @@ class Once {
         }
       } else if (!isPassing(reasons)) throw error;
       if (tries === TRIES_MAX) throw error;
-      await sleep(Math.random() * PAUSE_MS * tries);
+      await this.#surroundings.sleep(this.#surroundings.random() * PAUSE_MS * tries);
     }
   }
 
@@ -96,9 +116,9 @@ class Once {
     ids: DeliveryIds,
   ): Promise<{ error: unknown; reasons: readonly Reason[] } | undefined> {
     const { TransactWriteItemsCommand } = await commands();
-    const now = Date.now();
+    const now = this.#surroundings.now();
     const key = keyOf(record);
-    const committed = known.get(key) ?? record.offset;
+    const committed = this.#known.get(key) ?? record.offset;
     const moves = !this.#delivery.isRedriven && committed === record.offset;
     const own = moves ? moveBehind(this.#table, record) : checkOwned(this.#table, record, this.#delivery.isRedriven);
     const mark = markDone(this.#table, record, now, expiryOf(ids.retentionMs, now));
@@ -109,7 +129,7 @@ class Once {
       if (reasons === undefined) throw error;
       return { error, reasons };
     }
-    if (moves) remember(key, record.offset + 1);
+    if (moves) remember(this.#known, key, record.offset + 1);
     return undefined;
   }
 
@@ -117,7 +137,7 @@ class Once {
   async #judge(record: OwnedRecord, { Item }: Reason): Promise<'passed' | 'lost' | 'again'> {
     const found = readOwned(Item ?? (await this.#find(record)));
     if (found === undefined || found.epoch !== record.epoch || !found.isOwned) return 'lost';
-    remember(keyOf(record), found.committed);
+    remember(this.#known, keyOf(record), found.committed);
     return found.committed > record.offset && !this.#delivery.isRedriven ? 'passed' : 'again';
   }
 
@@ -130,6 +150,14 @@ class Once {
     );
     return Item as Record<string, never> | undefined;
   }
+}
+
+function sharedBy(surroundings: Surroundings): Shared {
+  const there = shared.get(surroundings);
+  if (there !== undefined) return there;
+  const made = { known: new Map<string, number>(), inTurn: newTurns() };
+  shared.set(surroundings, made);
+  return made;
 }
 
 /** @throws {InvalidOptions} */
@@ -167,7 +195,7 @@ function keyOf({ position: { group, topicId, partition }, epoch }: OwnedRecord):
   return `${group.id} ${topicId} ${partition} ${epoch}`;
 }
 
-function remember(key: string, committed: number): void {
+function remember(known: Map<string, number>, key: string, committed: number): void {
   known.delete(key);
   known.set(key, committed);
   if (known.size > KNOWN_MAX) known.delete(known.keys().next().value!);
