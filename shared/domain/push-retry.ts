@@ -99,7 +99,9 @@ export function judgeCall(
   };
   if (delivered.kind === 'away') {
     const absences = failure.absences + 1;
-    return retryIn({ ...failure, absences }, absences, delivered.retryAfterMs);
+    // Who asks for no time, or for one that is over, is not called in a row.
+    const ms = Math.max(delivered.retryAfterMs ?? 0, backoffMs(policy.retry, absences, chance));
+    return retryIn({ ...failure, absences }, absences, ms);
   }
   if (named === undefined && offsets.length > 1) {
     const halved = { ...failure, absences: 0, span: Math.ceil(offsets.length / 2), end: offsets.at(-1)! + 1 };

@@ -14,3 +14,5 @@ export const REDRIVES_FAILED_MAX = 10;
 export const REDRIVES_RECALLED_MAX = 100;
 /** How long polls look for redrives that were marked: no call that marks them takes longer. */
 export const REDRIVES_MARKED_MS = 60_000;
+/** Shortest time that a redrive is put off whose target is away: one that asks for none is not called in a row. */
+export const REDRIVE_AWAY_MS_MIN = 1_000;

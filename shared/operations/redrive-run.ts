@@ -4,7 +4,7 @@ import { TopicNotFound } from '../domain/errors.ts';
 import { REDRIVE_AWAY_MS, RETENTION_MS_DEFAULT } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
-import { REDRIVES_RECALLED_MAX } from '../domain/redrive-limits.ts';
+import { REDRIVE_AWAY_MS_MIN, REDRIVES_RECALLED_MAX } from '../domain/redrive-limits.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
 import { redrivenOf, removeObjects } from './letter-payload.ts';
@@ -152,7 +152,8 @@ export class RedriveRun {
     this.#push = { ...this.#push, isSlow: true };
     if (delivered.kind === 'away') {
       this.#push = { ...this.#push, lastError: { ...delivered.error, at: clock.now() } };
-      await redrives.postpone(group, letter, clock.now() + (delivered.retryAfterMs ?? REDRIVE_AWAY_MS));
+      const awayMs = Math.max(delivered.retryAfterMs ?? REDRIVE_AWAY_MS, REDRIVE_AWAY_MS_MIN);
+      await redrives.postpone(group, letter, clock.now() + awayMs);
       return 'on';
     }
     if (delivered.kind === 'cannot' || delivered.kind === 'gone') {

@@ -63,7 +63,7 @@ describe('what follows from a call', () => {
     expect(failureOf(other).attempts).toBe(1);
   });
 
-  it('that met nobody leaves attempts and range as they were, and is as long as it is told to be', () => {
+  it('that met nobody leaves attempts and range as they were, and is as long as it is told to be, and no shorter than by itself', () => {
     const push = judge({}, [1, 2, 3, 4], { kind: 'failed', error }).push;
     const away = judge(push, [1, 2], { kind: 'away', error });
     expect(failureOf(away)).toMatchObject({ attempts: 0, absences: 1, span: 2, end: 5 });
@@ -71,8 +71,14 @@ describe('what follows from a call', () => {
       absences: 2,
       retryAt: NOW + 200,
     });
-    const told = judge(away.push, [1, 2], { kind: 'away', retryAfterMs: 5, error });
-    expect(failureOf(told).retryAt).toBe(NOW + 5);
+    for (const [retryAfterMs, waitMs] of [
+      [5_000, 5_000],
+      [5, 200],
+      [0, 200],
+    ] as const) {
+      const told = judge(away.push, [1, 2], { kind: 'away', retryAfterMs, error });
+      expect(failureOf(told).retryAt).toBe(NOW + waitMs);
+    }
     expect(failureOf(judge(push, [1, 2], { kind: 'away', at: 2, error }))).toMatchObject({ absences: 1 });
   });
 

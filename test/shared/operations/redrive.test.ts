@@ -288,6 +288,18 @@ describe('a redrive', () => {
     expect(await stored()).toEqual([]);
   });
 
+  it('does not hammer a target that asks for no time at all', async () => {
+    await bury(1, 0);
+    bench.scripts.set('s', () => {
+      bench.clock.pass(100);
+      return { kind: 'away', retryAfterMs: 0, error };
+    });
+    await redrive();
+    await bench.drain(10_000);
+    expect(bench.calls.length).toBeGreaterThan(1);
+    expect(bench.calls.length).toBeLessThan(15);
+  });
+
   it('halts a subscription whose target is gone, and goes on by the sweep when it is resumed', async () => {
     await bury(2, 0, 1);
     bench.scripts.set('s', () => ({ kind: 'cannot', error }));
