@@ -9,6 +9,7 @@ import { TURN_MS } from './consumer-limits.ts';
 import type { Settings } from './consumer-options.ts';
 import type { HeldPartition } from './consumer-partition.ts';
 import { RedrivenHandling } from './consumer-redriven.ts';
+import { EffectInProgress } from './effects/errors.ts';
 import { ValidationError } from './errors.ts';
 import { type FetchedRecord, messageOf, type ReceivedMessage } from './messages.ts';
 import { Payloads } from './payload.ts';
@@ -130,6 +131,12 @@ export class Handling<T> {
     const { settings, emitter, surroundings } = this.#options;
     const [record] = records;
     if (record === undefined) return; // all of them were resolved before it threw
+    if (error instanceof EffectInProgress) {
+      // Nothing was tried: an earlier delivery may still be at it.
+      held.retryAt = surroundings.now() + error.retryAfterMs;
+      held.giveBack(record.offset + 1);
+      return;
+    }
     const attempts = records.length === 1 ? held.attempts + 1 : 0;
     if (final || attempts >= settings.handlerRetry.maxAttempts) {
       return this.#bury(held, { error, records: [record], final });

@@ -5,6 +5,7 @@ import type { Emitter } from './consumer-events.ts';
 import type { HandlerCall } from './consumer-handlers.ts';
 import type { Settings } from './consumer-options.ts';
 import type { HeldPartition } from './consumer-partition.ts';
+import { EffectInProgress } from './effects/errors.ts';
 import { ValidationError } from './errors.ts';
 import type { FetchedRecord, ReceivedMessage } from './messages.ts';
 import { pauseOf } from './retry.ts';
@@ -73,6 +74,10 @@ export class RedrivenHandling<T> {
 
   async #failed(held: HeldPartition, record: FetchedRecord, { error, isFinal }: Failure): Promise<void> {
     const { settings, host, emitter, surroundings, logger } = this.#options;
+    if (error instanceof EffectInProgress) {
+      held.retryAt = surroundings.now() + error.retryAfterMs; // nothing was tried
+      return;
+    }
     const attempts = held.redrivenAttempts + 1;
     if (!isFinal && attempts < settings.handlerRetry.maxAttempts) {
       const pauseMs = this.#backoffMs(error, attempts - 1);

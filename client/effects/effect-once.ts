@@ -4,6 +4,7 @@ import { LAYOUT_VERSION, refuseUnknownLayout } from '../../shared/store/keys.ts'
 import { effectKey } from '../../shared/store/once-keys.ts';
 import { itemKey } from '../../shared/store/state-items.ts';
 import { InvalidOptions } from '../errors.ts';
+import { SURROUNDINGS, type Surroundings } from '../surroundings.ts';
 import type { Delivered, RecordDelivery } from './delivery.ts';
 import { EffectInProgress, EffectUnfinished } from './errors.ts';
 import { deliveryOf, expiryOf, type OnceOptions, recordOf, stateTableOf } from './process-once.ts';
@@ -78,6 +79,7 @@ class EffectRecord {
   readonly #table: string;
   readonly #key: Item;
   readonly #retentionMs: number;
+  readonly #surroundings: Surroundings;
   readonly #token = randomUUID();
   readonly idempotencyKey: string;
 
@@ -87,6 +89,7 @@ class EffectRecord {
     this.#table = stateTableOf(options);
     this.#key = key;
     this.#retentionMs = retentionMs;
+    this.#surroundings = options.surroundings ?? SURROUNDINGS;
     this.idempotencyKey = `${key.pk!.S}.${Number(key.sk!.S)}`;
   }
 
@@ -102,7 +105,7 @@ class EffectRecord {
 
   /** @returns what it came to, if it is done already */
   async begin(): Promise<{ result: unknown } | undefined> {
-    const now = Date.now();
+    const now = this.#surroundings.now();
     const { timeoutMs = TIMEOUT_MS_DEFAULT, whenUnfinished } = this.#options;
     const seconds = { ':seconds': { N: String(Math.floor(now / 1_000)) } };
     if (await this.#put(now, now + timeoutMs, 'attribute_not_exists(pk) OR expiresAt <= :seconds', seconds))
@@ -124,7 +127,7 @@ class EffectRecord {
   async giveUp(): Promise<void> {
     // 1: long ago. 0: and nobody need look.
     const until = this.#options.whenUnfinished === 'human' ? 1 : 0;
-    await this.#put(Date.now(), until, UNDONE, { ':seen': { S: this.#token } }).catch(() => {});
+    await this.#put(this.#surroundings.now(), until, UNDONE, { ':seen': { S: this.#token } }).catch(() => {});
   }
 
   async end(result: unknown): Promise<void> {
@@ -133,16 +136,18 @@ class EffectRecord {
 
   async resolve(found: { readonly done: unknown } | 'undone'): Promise<void> {
     const item = await this.#read();
-    if (item === undefined || item.result !== undefined) {
-      throw new InvalidOptions(item === undefined ? 'No such effect was begun' : 'The effect is done');
+    if (item === undefined) throw new InvalidOptions('No such effect was begun');
+    if (item.result !== undefined) {
+      if (found !== 'undone' && item.result.S === textOf(found.done)) return; // said before
+      throw new InvalidOptions('The effect is done, with another result than this');
     }
     if (found !== 'undone') return this.#finish(found.done, item.token!.S!);
-    if (await this.#put(Date.now(), 0, UNDONE, { ':seen': item.token! })) return;
+    if (await this.#put(this.#surroundings.now(), 0, UNDONE, { ':seen': item.token! })) return;
     throw new InvalidOptions('The effect was ended, or begun anew, meanwhile');
   }
 
   async #finish(result: unknown, token: string): Promise<void> {
-    const text = JSON.stringify(result) ?? 'null';
+    const text = textOf(result);
     if (Buffer.byteLength(text) > RESULT_BYTES_MAX) {
       throw new InvalidOptions(
         `The result has ${Buffer.byteLength(text)} bytes as JSON; at most ${RESULT_BYTES_MAX} are kept`,
@@ -159,7 +164,9 @@ class EffectRecord {
         ExpressionAttributeNames: { '#result': 'result', '#token': 'token' },
         ExpressionAttributeValues: {
           ...{ ':result': { S: text }, ':token': { S: token }, ':v': { N: LAYOUT_VERSION } },
-          ...(windowMs !== undefined && { ':expiresAt': { N: String(secondsOf(Date.now() + windowMs)) } }),
+          ...(windowMs !== undefined && {
+            ':expiresAt': { N: String(secondsOf(this.#surroundings.now() + windowMs)) },
+          }),
         },
       }),
     );
@@ -212,4 +219,9 @@ function resultOf(item: Item): { result: unknown } {
 
 function secondsOf(ms: number): number {
   return Math.ceil(ms / 1_000);
+}
+
+/** A result as it is kept: one that is undefined comes back as null. */
+function textOf(result: unknown): string {
+  return JSON.stringify(result) ?? 'null';
 }

@@ -21,9 +21,16 @@ export class DeliveryFenced extends VertebraError {
   }
 }
 
-/** An earlier delivery of the record has begun this effect and not ended it, and may still be at it. Nothing was done. */
+/**
+ * An earlier delivery of the record has begun this effect and not ended it, and may still be at it. Nothing was done. A consumer
+ * waits for as long as that may take, and counts no attempt.
+ */
 export class EffectInProgress extends VertebraError {
-  constructor(delivery: RecordDelivery, retryAfterMs: number) {
+  constructor(
+    delivery: RecordDelivery,
+    /** ms after which another delivery may begin it. */
+    readonly retryAfterMs: number,
+  ) {
     super('effect_in_progress', `The effect of ${nameOf(delivery)} has begun and may go on`, {
       retryable: true,
       data: { ...dataOf(delivery), retryAfterMs },

@@ -7,8 +7,12 @@ import { isPrepared } from '../prepared-append.ts';
 /** What is used of a client of DynamoDB. */
 export type Sender = Pick<DynamoDBClient, 'send'>;
 
+let loaded: Promise<typeof import('@aws-sdk/client-dynamodb')> | undefined;
 /** The SDK's commands, loaded by who needs them: a client that only sends records does without. */
-export const commands = () => import('@aws-sdk/client-dynamodb');
+export function commands(): Promise<typeof import('@aws-sdk/client-dynamodb')> {
+  loaded ??= import('@aws-sdk/client-dynamodb');
+  return loaded;
+}
 
 /**
  * Refuses writes that cannot go into one transaction, before anything is sent.

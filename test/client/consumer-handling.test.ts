@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { withSchema } from '../../client/codec.ts';
+import { EffectInProgress } from '../../client/effects/errors.ts';
 import { Vertebra } from '../../client/vertebra.ts';
 import { gate, openConsumerBench, recordEvents } from '../support/consumer-bench.ts';
 
@@ -37,6 +38,25 @@ describe('a record whose handler fails', () => {
       [2, 1_000, 1],
       [3, 2_000, 1],
     ]);
+  });
+
+  it('is waited for, and loses no attempt, while its effect may be under way by an earlier delivery', async () => {
+    const { time, server, open } = openConsumerBench();
+    server.append('orders', 0, ...range(0, 3));
+    const startedAt = time.now();
+    const calls: number[] = [];
+    const consumer = open<number>({ handlerRetry: RETRY });
+    const told = recordEvents(consumer, 'dead.letter', 'crash');
+    await consumer.run({
+      eachMessage: async ({ message }) => {
+        calls.push(message.value!);
+        if (message.value === 1 && calls.length < 8) throw new EffectInProgress(message.delivery!, 10_000);
+      },
+    });
+    await time.until(() => server.committed('orders', 0) === 3, 200_000);
+    expect(calls).toEqual([0, 1, 1, 1, 1, 1, 1, 1, 2]);
+    expect(time.now() - startedAt).toBeGreaterThan(60_000);
+    expect([told['dead.letter'], told.crash]).toEqual([[], []]);
   });
 
   it('does not hold up other partitions while it waits', async () => {

@@ -106,6 +106,7 @@ describe('an effect outside of the tables', () => {
     expect(await effectOnce(charged, async () => 'twice', human)).toEqual({ result: 'it was', repeated: true });
     await resolveEffect(refunded, 'undone', human);
     expect(await effectOnce(refunded, async () => 'now', human)).toEqual({ result: 'now', repeated: false });
+    await resolveEffect(charged, { done: 'it was' }, human); // whoever says it once more is right
     await expect(resolveEffect(refunded, 'undone', human)).rejects.toThrow('is done');
     await expect(resolveEffect(record(), 'undone', human)).rejects.toThrow('No such effect');
   });
