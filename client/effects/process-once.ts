@@ -6,7 +6,7 @@ import { SURROUNDINGS, type Surroundings } from '../surroundings.ts';
 import type { Delivered, DeliveryIds, RecordDelivery } from './delivery.ts';
 import { DeliveryFenced } from './errors.ts';
 import { type InTurn, newTurns } from './in-turn.ts';
-import { checkWrites, commands, isPassing, isRefused, type Reason, reasonsOf, type Sender } from './transaction.ts';
+import { checkWrites, commands, isRefused, mayPass, type Reason, reasonsOf, type Sender } from './transaction.ts';
 
 export interface OnceOptions {
   /** A client of your own: its role needs the rights of `backbone.grantProcessOnce`. */
@@ -105,7 +105,7 @@ class Once {
           ids = await this.#delivery.identify(true);
           isAnew = true;
         }
-      } else if (!isPassing(reasons)) throw error;
+      } else if (!mayPass(reasons, this.#writes.length)) throw error;
       if (tries === TRIES_MAX) throw error;
       await this.#surroundings.sleep(this.#surroundings.random() * PAUSE_MS * tries);
     }

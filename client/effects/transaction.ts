@@ -75,9 +75,14 @@ export interface Reason {
 }
 
 export const isRefused = (reason: Reason | undefined) => reason?.Code === 'ConditionalCheckFailed';
-/** The same transaction may go through in a moment. */
-export const isPassing = (reasons: readonly Reason[]) =>
-  reasons.some(
-    ({ Code }) =>
-      Code === 'TransactionConflict' || Code === 'ThrottlingError' || Code === 'ProvisionedThroughputExceeded',
-  );
+const isPassing = ({ Code = '' }: Reason) =>
+  Code === 'TransactionConflict' || Code === 'ThrottlingError' || Code === 'ProvisionedThroughputExceeded';
+
+/**
+ * Whether the same transaction may go through in a moment: nothing is in its way but haste, or haste hides what the backbone's own
+ * writes, behind so many others, would have told.
+ */
+export function mayPass(reasons: readonly Reason[], others: number): boolean {
+  const against = reasons.filter(({ Code = 'None' }) => Code !== 'None');
+  return reasons.slice(others).some(isPassing) || (against.length > 0 && against.every(isPassing));
+}

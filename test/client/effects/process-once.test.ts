@@ -2,6 +2,7 @@ import {
   DynamoDBClient,
   GetItemCommand,
   QueryCommand,
+  TransactionCanceledException,
   type TransactWriteItem,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
@@ -197,6 +198,33 @@ describe('a record that is processed once', () => {
     expect(await once(5)).toEqual({ done: true });
     // And when it would fail on the way back, the mark counts.
     expect(await once(5, [impossible])).toEqual({ done: false });
+  });
+
+  it.each([
+    [
+      'once, where a condition of theirs fails beside it',
+      ['TransactionConflict', 'ConditionalCheckFailed', 'None', 'None'],
+      1,
+    ],
+    ['until it is known whether it is processed', ['None', 'ConditionalCheckFailed', 'TransactionConflict', 'None'], 3],
+    ['until it goes through', ['TransactionConflict', 'None', 'None', 'None'], 3],
+  ])('that conflicts with others is tried %s', async (_what, codes, times) => {
+    let sent = 0;
+    const cancelled = new TransactionCanceledException({
+      message: 'cancelled',
+      $metadata: {},
+      CancellationReasons: codes.map((Code) => ({ Code })),
+    });
+    const send = async (command: object) => {
+      if (++sent < 3) throw cancelled;
+      return tables.dynamodb.send(command as GetItemCommand);
+    };
+    const sender = { send } as unknown as DynamoDBClient;
+    const options = { dynamodb: sender, stateTable: tables.stateTable };
+    const trying = processOnce(delivery(5), [count('5'), count('other')], options);
+    if (times === 1) await expect(trying).rejects.toBe(cancelled);
+    else expect(await trying).toEqual({ done: true });
+    expect(sent).toBe(times);
   });
 
   it('is marked for longer than its topic keeps it', async () => {
