@@ -16,7 +16,10 @@ import type { MemberPorts } from './redriven-ports.ts';
 import { inHand, landRedriven, recallSome } from './settle-redriven.ts';
 import type { Held } from './take-positions.ts';
 
-type Request = Pick<Reading, 'paused' | 'turn'> & { readonly redriven?: readonly RedrivenReport[] };
+type Request = Pick<Reading, 'paused' | 'turn'> & {
+  readonly redriven?: readonly RedrivenReport[];
+  readonly deadline: number;
+};
 
 /** What became of one redrive: `ended`: it needs nothing more; `wait`: it, and those behind it, stay. */
 type Given = 'given' | 'ended' | 'wait' | 'full';
@@ -106,6 +109,8 @@ class Giving {
     for (const redrive of redrives) {
       if (this.#inHand.has(deadLetterIdText(redrive))) continue;
       if (redrive.offset >= position.committed || !this.#isDue(redrive, epoch)) return undefined;
+      // Given one after the other: an answer that came too late would spend a turn of each.
+      if (this.count >= POLL_REDRIVES_MAX || this.#ports.clock.now() >= this.#request.deadline) return 'full';
       const given = await this.#give(redrive, epoch);
       if (given === 'full') return 'full';
       if (given === 'wait') return undefined;

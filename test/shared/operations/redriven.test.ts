@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type DeadLetter, deadLetterIdText } from '../../../shared/domain/dead-letter.ts';
 import {
+  POLL_REDRIVES_MAX,
   REDRIVE_GIVEN_MAX,
   REDRIVE_GIVEN_MS,
   REDRIVES_FAILED_MAX,
@@ -50,11 +51,12 @@ const stored = async () => (await host.backbone.deadLetters.list(await group(), 
 const epoch = (of = member, partition = 0) => of.held.find((one) => one.partition === partition)!.epoch;
 
 /** Dead letters with these offsets. */
-async function bury(...offsets: number[]): Promise<void> {
+const bury = (...offsets: number[]) => buryIn(0, ...offsets);
+async function buryIn(partition: number, ...offsets: number[]): Promise<void> {
   for (const offset of offsets) {
     const record = { key: null, value: Buffer.from('v'), headers: [] };
     const payload = { bytes: Buffer.concat([Buffer.from([0]), encodeRecordBatch([record], 0)]) };
-    const letter = { ...letterOf(offset), topic: 't', payload, error, attempts: 3, redrives: 0 };
+    const letter = { ...letterOf(offset, partition), topic: 't', payload, error, attempts: 3, redrives: 0 };
     await host.backbone.deadLetters.put(await group(), { ...letter, firstFailedAt: 0, deadLetteredAt: 0 });
   }
 }
@@ -143,6 +145,22 @@ describe('a dead letter of a group whose members poll', () => {
       ...[0, 1, 2, 3].map((i) => `0:${COUNT + i}`),
     ]);
     expect(brief(answer).assigned).toEqual([`0@${COUNT + 4}`, '1@0']);
+  });
+
+  it('comes with no more than a poll has time for, whatever their partitions are', async () => {
+    await append(host, 't', 'b', COUNT, 1);
+    await member.poll();
+    await member.poll({ commit: member.positions });
+    await bury(...Array.from({ length: 20 }, (_, i) => i));
+    await buryIn(1, ...Array.from({ length: 20 }, (_, i) => i));
+    await redrive();
+    const { records } = await member.poll({ redriven: [] });
+    expect(records).toHaveLength(POLL_REDRIVES_MAX);
+    expect(new Set(records).size).toBe(POLL_REDRIVES_MAX);
+    // Nor than it has time for: what it does not begin is nobody's.
+    bench.clock.pass(REDRIVE_GIVEN_MS + 1);
+    const late = await member.poll({ deadline: bench.clock.now() });
+    expect(late.records).toEqual([]);
   });
 
   it('is not given to who has paused its partition, nor before its time', async () => {
