@@ -25,6 +25,7 @@ const SECTIONS: Readonly<Record<Letter, (progress: Progress) => Promise<Section>
   j: async (progress) => (await import('./group-cost.ts')).measureGroups(progress),
   k: async (progress) => (await import('./push.ts')).measurePush(progress),
   m: async (progress) => (await import('./relay.ts')).measureRelay(progress),
+  n: async (progress) => (await import('./quotas.ts')).measureQuotas(progress),
 };
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));
