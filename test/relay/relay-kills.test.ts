@@ -81,16 +81,16 @@ describe('two relays, killed in mid-batch, on a database that is killed, too', (
     };
     for (let round = 0; round < ROUNDS; round++) {
       victim = round % 3;
-      until = random.between(0, 6);
+      const [from, to] = [(round * ROWS) / ROUNDS, ((round + 1) * ROWS) / ROUNDS - 1];
+      await ask(`INSERT INTO outbox (topic, key, value) SELECT 'orders', 'key-' || i % ${KEYS}, to_jsonb(i)
+        FROM generate_series(${from}, ${to}) i`);
+      until = random.between(0, 3);
       kill = async () => {
         if (victim === 2) return postgres.kill();
         const ended = once(relays[victim]!, 'exit');
         relays[victim]!.kill('SIGKILL');
         return ended;
       };
-      const [from, to] = [(round * ROWS) / ROUNDS, ((round + 1) * ROWS) / ROUNDS - 1];
-      await ask(`INSERT INTO outbox (topic, key, value) SELECT 'orders', 'key-' || i % ${KEYS}, to_jsonb(i)
-        FROM generate_series(${from}, ${to}) i`);
       await expect.poll(() => killed, { timeout: DEADLINE_MS }).toBe(round + 1);
       if (victim === 2) await postgres.start();
       else relays[victim] = await startRelay(victim);
