@@ -26,6 +26,7 @@ const SECTIONS: Readonly<Record<Letter, (progress: Progress) => Promise<Section>
   k: async (progress) => (await import('./push.ts')).measurePush(progress),
   l: async (progress) => (await import('./once.ts')).measureOnce(progress),
   m: async (progress) => (await import('./relay.ts')).measureRelay(progress),
+  n: async (progress) => (await import('./quotas.ts')).measureQuotas(progress),
 };
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));

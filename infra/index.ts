@@ -13,3 +13,4 @@ export {
 } from './constructs/backbone-subscription.ts';
 export { BackboneTopic, type TopicProps } from './constructs/backbone-topic.ts';
 export { EventBackbone, type Names } from './constructs/event-backbone.ts';
+export type { TopicLimits, TopicRates } from './constructs/topic-limits.ts';

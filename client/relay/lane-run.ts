@@ -3,6 +3,7 @@ import type { Connection } from '../connection.ts';
 import { ValidationError, VertebraError } from '../errors.ts';
 import { batchRequest } from '../producer-batch.ts';
 import type { Slots } from '../producer-buffer.ts';
+import type { EncodedRecord } from '../producer-record.ts';
 import { pauseOf } from '../retry.ts';
 import { LATE } from '../surroundings.ts';
 import { CLAIM_BYTES, REQUEST_LEASE_SHARE, SENDING_LEASE_SHARE } from './limits.ts';
@@ -33,6 +34,7 @@ export class LaneRun {
   readonly #lane: ClaimedLane;
   readonly #sendUntil: number;
   #rows = new Map<string, OutboxRow>();
+  readonly #records = new Map<string, EncodedRecord>();
   readonly #done: string[] = [];
   readonly #aside: SetAside[] = [];
   readonly #kept: PlannedRequest[] = [];
@@ -52,7 +54,7 @@ export class LaneRun {
     if (plan === undefined) return; // somebody else has it
     if (this.#lane.plan !== undefined) {
       const ids = plan.flatMap(({ rows }) => rows);
-      this.#rows = await ask(() => table.readPlanned(ids), 0);
+      this.#rows = await ask(() => table.readPlanned(this.#lane.lane, ids), 0);
     }
     await Promise.all(inSequence(plan).map((requests) => this.#sendAll(requests)));
     await this.#leave();
@@ -87,6 +89,7 @@ export class LaneRun {
       try {
         const partitions = await topics.partitions(topic, this.#requestTimeoutMs, cut);
         const record = await recordOf(row, this.#ports.table.valueType);
+        this.#records.set(id, record);
         const partition = record.key === null ? Math.floor(chance * partitions) : partitionOf(record.key, partitions);
         placed.push({ id, topic, partition, record });
       } catch (error) {
@@ -110,7 +113,8 @@ export class LaneRun {
           this.#aside.push(...request.rows.map((id) => ({ id, error: toldOf(error) })));
           if (error.code === 'topic_not_found') this.#ports.topics.forget(request.topic);
         } else if (error instanceof VertebraError && error.code === 'partition_not_found') {
-          this.#ports.topics.forget(request.topic); // there is another topic of this name now
+          this.#ports.topics.forget(request.topic); // there is another topic of this name now: planned anew
+          this.#trouble = error;
         } else {
           if (!(error instanceof OutOfTime)) this.#trouble = error;
           this.#kept.push(...requests.slice(i));
@@ -123,12 +127,13 @@ export class LaneRun {
   async #send({ topic, partition, rows, key }: PlannedRequest): Promise<void> {
     const { connection, table, slots, cut } = this.#ports;
     const { surroundings, transport } = connection;
-    const found = rows.map((id) => this.#rows.get(id));
-    if (found.includes(undefined)) {
+    if (!rows.every((id) => this.#rows.has(id))) {
       throw new ValidationError('Rows that may have been sent with this one were deleted; look whether it was sent');
     }
-    const records = [];
-    for (const row of found) records.push(await recordOf(row!, table.valueType));
+    const records: EncodedRecord[] = [];
+    for (const id of rows) {
+      records.push(this.#records.get(id) ?? (await recordOf(this.#rows.get(id)!, table.valueType)));
+    }
     const request = batchRequest(topic, partition, records, key);
     const leftMs = () => this.#sendUntil - surroundings.now();
     const act = async () => {

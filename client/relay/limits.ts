@@ -7,7 +7,7 @@ export const LANES_MAX = 256;
 /** Rows of one claim. Two requests for a topic with one partition, a hundred rows each for one with ten. */
 export const CLAIM_ROWS_DEFAULT = 1_000;
 export const CLAIM_ROWS_MAX = 10_000;
-/** Bytes of one claim's values, but for the last row: what a lane holds in memory. */
+/** Bytes of one claim's values as they are stored, but for the last row, and of a request's records: bounds what a lane holds in memory. */
 export const CLAIM_BYTES = 1024 * 1024;
 /** Lanes that one relay works on at a time: while one waits for the database, others wait for the backbone. */
 export const CONCURRENCY_DEFAULT = 4;
@@ -25,7 +25,7 @@ export const POLL_MS_MIN = 10;
 export const POLL_MS_MAX = 60_000;
 /** How long `stop` waits for requests under way. */
 export const STOP_TIMEOUT_MS_DEFAULT = 30_000;
-/** A name in PostgreSQL is cut after 63 bytes, silently; what is added to it, as `_waiting`, must fit. */
+/** A name in PostgreSQL is cut after 63 bytes, silently; what is added to it, as `_aside`, must fit. */
 export const TABLE_NAME_CHARS_MAX = 50;
 /** What is told of a refusal in the row's `error`. */
 export const ERROR_CHARS_MAX = 500;

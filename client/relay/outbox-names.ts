@@ -6,7 +6,6 @@ export interface OutboxNames {
   readonly table: string;
   /** One row per lane: who works on it, and what is on its way. */
   readonly lanes: string;
-  readonly waitingIndex: string;
   readonly asideIndex: string;
 }
 
@@ -23,7 +22,6 @@ export function namesOf(table: string): OutboxNames {
   return {
     table: `${within}"${name}"`,
     lanes: `${within}"${name}_lanes"`,
-    waitingIndex: `"${name}_waiting"`, // an index is in the schema of its table
-    asideIndex: `"${name}_aside"`,
+    asideIndex: `"${name}_aside"`, // an index is in the schema of its table
   };
 }

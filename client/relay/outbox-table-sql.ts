@@ -24,11 +24,11 @@ export function outboxTableSql(options: OutboxTableOptions): string {
   const { table: name, valueType = 'jsonb', lanes: count = LANES_DEFAULT } = options;
   oneOf('valueType', valueType, VALUE_TYPES);
   integer('lanes', count, 1, LANES_MAX);
-  const { table, lanes, waitingIndex, asideIndex } = namesOf(name);
+  const { table, lanes, asideIndex } = namesOf(name);
   // The hash is that of hash partitioning, which PostgreSQL keeps over versions. Rows without a key go anywhere.
   const lane = `abs(hashtextextended(coalesce(key, id::text), 0) % ${count})`;
   return `CREATE TABLE ${table} (
-  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id bigint GENERATED ALWAYS AS IDENTITY,
   topic text NOT NULL,
   key text,                                      -- decides on the partition; NULL: in no order
   value ${valueType},${' '.repeat(40 - valueType.length)}-- NULL: a tombstone
@@ -36,9 +36,9 @@ export function outboxTableSql(options: OutboxTableOptions): string {
   created_at timestamptz NOT NULL DEFAULT now(), -- the record's timestamp
   error text,                                    -- why it cannot be sent; set it to NULL to try again
   failed_at timestamptz,
-  lane smallint NOT NULL GENERATED ALWAYS AS (${lane}) STORED
+  lane smallint NOT NULL GENERATED ALWAYS AS (${lane}) STORED,
+  PRIMARY KEY (lane, id)                         -- in this order rows are sent
 ) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
-CREATE INDEX ${waitingIndex} ON ${table} (lane, id) WHERE error IS NULL;
 CREATE INDEX ${asideIndex} ON ${table} (topic, key, id) WHERE error IS NOT NULL;
 CREATE TABLE ${lanes} (
   lane smallint PRIMARY KEY,
@@ -48,5 +48,6 @@ CREATE TABLE ${lanes} (
   plan jsonb                                     -- requests that may have been sent: repeated until they are answered
 ) WITH (fillfactor = 50);
 INSERT INTO ${lanes} (lane) SELECT generate_series(0, ${count - 1});
+ANALYZE ${lanes};                                -- else a claim looks so dear that it is compiled each time
 `;
 }

@@ -96,7 +96,10 @@ export class OutboxTable {
     throw new InvalidOptions(`${fault}; outboxTableSql() tells what it must be`);
   }
 
-  /** Takes the lane that has been free for longest, of those that have something to send. */
+  /**
+   * Takes the lane that has been free for longest, of those that have something to send. A lane is looked into for its first
+   * row, not for any: that keeps the planner from reading the whole table where the lane is empty.
+   */
   async claim(token: string, leaseMs: number): Promise<ClaimedLane | undefined> {
     const { table, lanes } = this.#names;
     const { rows } = await this.#pool.query(
@@ -104,7 +107,8 @@ export class OutboxTable {
        WHERE lane = (
          SELECT l.lane FROM ${lanes} l
          WHERE l.free_at <= now()
-           AND (l.plan IS NOT NULL OR EXISTS (SELECT FROM ${table} o WHERE o.lane = l.lane AND ${this.#waiting}))
+           AND (l.plan IS NOT NULL OR (
+             SELECT o.id FROM ${table} o WHERE o.lane = l.lane AND ${this.#waiting} ORDER BY o.id LIMIT 1) IS NOT NULL)
          ORDER BY l.free_at LIMIT 1 FOR UPDATE SKIP LOCKED)
        RETURNING lane, attempts, plan::text`,
       [token, leaseMs],
@@ -118,13 +122,13 @@ export class OutboxTable {
   /**
    * The first rows of a lane. To be asked for by a statement of its own after the claim: the one that claims may still see
    * rows that were sent and deleted while it waited for the lane.
-   * @param bytes of values, but for the last row
+   * @param bytes of values as they are stored, but for the last row
    */
   async read(lane: number, count: number, bytes: number): Promise<OutboxRow[]> {
     const { rows } = await this.#pool.query(
       `SELECT ${this.#fields()} FROM (
          SELECT p.*, sum(p.size) OVER (ORDER BY p.id) - p.size AS before FROM (
-           SELECT o.*, coalesce(octet_length(${this.#valueText()}), 0) AS size FROM ${this.#names.table} o
+           SELECT o.*, coalesce(${this.#valueSize()}, 0) AS size FROM ${this.#names.table} o
            WHERE o.lane = $1 AND ${this.#waiting} ORDER BY o.id LIMIT $2) p) o
        WHERE before < $3 ORDER BY o.id`,
       [lane, count, bytes],
@@ -132,11 +136,11 @@ export class OutboxTable {
     return rows as unknown as OutboxRow[];
   }
 
-  /** Rows by their ids. */
-  async readPlanned(ids: readonly string[]): Promise<Map<string, OutboxRow>> {
+  /** Rows of a lane by their ids. */
+  async readPlanned(lane: number, ids: readonly string[]): Promise<Map<string, OutboxRow>> {
     const { rows } = await this.#pool.query(
-      `SELECT ${this.#fields()} FROM ${this.#names.table} o WHERE o.id = ANY($1::bigint[])`,
-      [ids],
+      `SELECT ${this.#fields()} FROM ${this.#names.table} o WHERE o.lane = $1 AND o.id = ANY($2::bigint[])`,
+      [lane, ids],
     );
     return new Map((rows as unknown as OutboxRow[]).map((row) => [row.id, row]));
   }
@@ -168,8 +172,8 @@ export class OutboxTable {
        aside AS (
          UPDATE ${table} o SET error = f.error, failed_at = now()
          FROM unnest($7::bigint[], $8::text[]) AS f (id, error)
-         WHERE o.id = f.id AND EXISTS (SELECT FROM held))
-       DELETE FROM ${table} WHERE id = ANY($6::bigint[]) AND EXISTS (SELECT FROM held)`,
+         WHERE o.lane = $1 AND o.id = f.id AND EXISTS (SELECT FROM held))
+       DELETE FROM ${table} WHERE lane = $1 AND id = ANY($6::bigint[]) AND EXISTS (SELECT FROM held)`,
       [
         ...[lane, token, plan === undefined ? null : JSON.stringify(plan), attempts, pauseMs, done],
         ...[setAside.map(({ id }) => id), setAside.map(({ error }) => error)],
@@ -187,8 +191,17 @@ export class OutboxTable {
     return { waiting: Number(waiting), setAside: Number(aside), oldestMs: Math.max(0, Math.round(Number(oldest))) };
   }
 
+  get #isJson(): boolean {
+    return this.#valueType === 'json' || this.#valueType === 'jsonb';
+  }
+
   #valueText(): string {
-    return this.#valueType === 'json' || this.#valueType === 'jsonb' ? 'o.value::text' : 'o.value';
+    return this.#isJson ? 'o.value::text' : 'o.value';
+  }
+
+  /** Neither looks at the value itself, which may be large: of JSON, the size as it is stored, compressed. */
+  #valueSize(): string {
+    return this.#isJson ? 'pg_column_size(o.value)' : 'octet_length(o.value)';
   }
 
   #fields(): string {

@@ -6,8 +6,9 @@ import type { BackboneSubscription, SubscribeProps } from './backbone-subscripti
 import type { EventBackbone } from './event-backbone.ts';
 import { refuseName } from './names.ts';
 import type { Provisioner } from './provisioner.ts';
+import { limitsOf, type TopicLimits } from './topic-limits.ts';
 
-export interface TopicProps {
+export interface TopicProps extends TopicLimits {
   /** 1 to 1024. Default 8. More may be added later, fewer never be made: then the deployment is refused. */
   readonly partitions?: number | undefined;
   /** How long records are kept, an hour or longer. Default 7 days. */
@@ -45,7 +46,7 @@ export class BackboneTopic extends Construct {
   }
 }
 
-function settingsOf(name: string, { partitions, retention }: TopicProps): object {
+function settingsOf(name: string, { partitions, retention, ...limits }: TopicProps): object {
   if (partitions !== undefined && !(Number.isInteger(partitions) && partitions >= 1 && partitions <= PARTITIONS_MAX)) {
     throw new Error(`Topic '${name}' must have 1 to ${PARTITIONS_MAX} partitions, not ${partitions}.`);
   }
@@ -53,7 +54,11 @@ function settingsOf(name: string, { partitions, retention }: TopicProps): object
   if (retentionMs !== undefined && retentionMs !== RETENTION_FOREVER && retentionMs < RETENTION_MS_MIN) {
     throw new Error(`Topic '${name}' must keep its records for an hour at least, not ${retentionMs} ms.`);
   }
-  return { ...(partitions !== undefined && { partitions }), ...(retentionMs !== undefined && { retentionMs }) };
+  return {
+    ...(partitions !== undefined && { partitions }),
+    ...(retentionMs !== undefined && { retentionMs }),
+    ...limitsOf(name, limits),
+  };
 }
 
 function onRemovalOf(name: string, { removalPolicy = RemovalPolicy.RETAIN }: TopicProps): 'retain' | 'delete' {

@@ -50,7 +50,16 @@ export async function provisionTopic(
   const { partitions, ...rest } = settings;
   const shrinks = partitions !== undefined && partitions < (before?.partitions ?? 0);
   const keeps = !shrinks && current !== undefined && current.partitions > (partitions ?? 0);
-  return (await putTopic(ports, name, keeps ? rest : settings)).topic;
+  const limits = droppedLimits(settings, before);
+  return (await putTopic(ports, name, { ...(keeps ? rest : settings), ...limits })).topic;
+}
+
+/** What the app has limited and limits no more is taken away; what somebody else has set stays. */
+function droppedLimits(settings: TopicSettings, before: TopicSettings = {}): TopicSettings {
+  return {
+    ...(before.quota && settings.quota === undefined && { quota: null }),
+    ...(before.maxLag && settings.maxLag === undefined && { maxLag: null }),
+  };
 }
 
 /** What an app says of a subscription. */

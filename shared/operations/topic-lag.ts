@@ -33,11 +33,13 @@ type LimitedTopic = Pick<Topic, 'id' | 'name' | 'partitions'>;
 
 /** What this container knows of one topic. */
 interface Known {
-  groups: ReadonlyMap<string, number>;
-  /** Epoch ms up to which it is good. */
+  measured: Measured;
+  /** Epoch ms up to which nothing better is asked for. */
   goodUntil: number;
   asking?: Promise<void>;
 }
+
+const NOTHING: Measured = { at: 0, groups: new Map() };
 
 /**
  * How far groups are behind whose lag appends wait for. It is measured while somebody appends, by one container for all,
@@ -61,8 +63,11 @@ export class GroupLags {
       });
       await known.asking;
     }
+    const { at, groups } = known.measured;
+    // What is older is somebody else about to measure anew, or cannot be measured: it tells nothing any more.
+    if (clock.now() - at >= 2 * intervalOf(topic, maxLag)) return;
     for (const group of maxLag.groups) {
-      const lag = known.groups.get(group) ?? 0;
+      const lag = groups.get(group) ?? 0;
       if (lag <= maxLag.records) continue;
       const retryAfterMs = Math.max(LAG_LOOK_AGAIN_MS, Math.ceil(known.goodUntil - clock.now()));
       throw new ConsumersBehind(topic.name, group, lag, maxLag.records, retryAfterMs);
@@ -76,13 +81,13 @@ export class GroupLags {
     known.goodUntil = now + LAG_LOOK_AGAIN_MS; // until something better is known
     try {
       const found = await topicLags.read(topic.id);
-      if (found !== undefined) known.groups = found.groups;
+      if (found !== undefined) known.measured = found;
       const isWhole = found !== undefined && maxLag.groups.every((group) => found.groups.has(group));
       if (isWhole && now < found.at + everyMs) known.goodUntil = found.at + everyMs;
       else if (await topicLags.begin(topic.id, now, now - everyMs)) {
-        known.groups = await this.#measure(topic, maxLag);
+        known.measured = { at: now, groups: await this.#measure(topic, maxLag) };
         known.goodUntil = now + everyMs;
-        await topicLags.put(topic.id, { at: now, groups: known.groups });
+        await topicLags.put(topic.id, known.measured);
       }
     } catch (error) {
       const isPassing = error instanceof WriteFailed || error instanceof Throttled || error instanceof Unavailable;
@@ -106,7 +111,7 @@ export class GroupLags {
   }
 
   #of({ id }: LimitedTopic): Known {
-    const known = this.#known.get(id) ?? { groups: new Map<string, number>(), goodUntil: 0 };
+    const known = this.#known.get(id) ?? { measured: NOTHING, goodUntil: 0 };
     this.#known.set(id, known);
     if (this.#known.size > LAG_TOPICS_MAX) this.#known.delete(this.#known.keys().next().value!);
     return known;

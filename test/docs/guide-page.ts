@@ -24,7 +24,7 @@ export interface Block {
 export interface GuidePage {
   readonly name: string;
   readonly blocks: readonly Block[];
-  /** Where its links lead to within the project, as they stand. */
+  /** Where its links lead to within the project. */
   readonly links: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export function guidePages(): GuidePage[] {
   const names = readdirSync(FOLDER).filter((name) => name.endsWith('.md'));
   return names.sort().map((name) => {
     const text = readFileSync(new URL(name, FOLDER), 'utf8');
-    const links = [...text.matchAll(/\]\((?!https:)([^)]+)\)/g)].map(([, link]) => link!);
+    const links = [...text.matchAll(/\]\((?!https:)([^)]+)\)/g)].map(([, link]) => link!.replace(/^#/, `${name}#`));
     return { name, blocks: blocksOf(text), links };
   });
 }

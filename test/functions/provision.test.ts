@@ -95,6 +95,18 @@ const isThere = (name = 'orders') =>
   );
 
 describe('a topic in an app', () => {
+  it('has the limits that the app sets, and loses those that it sets no more, but no others', async () => {
+    const quota = { recordsPerSecond: 5 };
+    const maxLag = { groups: ['billing'], records: 9 };
+    await ask('Create', 'Topic', topic({ partitions: 1, quota }));
+    expect(await host.backbone.topics.fresh('orders')).toMatchObject({ quota });
+    await putTopic(host.backbone, 'orders', { maxLag });
+    await ask('Update', 'Topic', topic({ partitions: 1 }), { before: topic({ partitions: 1, quota }) });
+    const found = await host.backbone.topics.fresh('orders');
+    expect(found).toMatchObject({ maxLag });
+    expect(found).not.toHaveProperty('quota');
+  });
+
   it('is made, and changed with it, under a name that stays', async () => {
     const made = await ask('Create', 'Topic', topic({ partitions: 2, retentionMs: 3_600_000 }));
     const { id } = await host.backbone.topics.fresh('orders');

@@ -2,7 +2,7 @@ import { Duration, RemovalPolicy } from 'aws-cdk-lib';
 import { Match, type Template } from 'aws-cdk-lib/assertions';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { describe, expect, it } from 'vitest';
-import { makeFunction, someBackbone, somebodysApp } from '../support/somebodys-app.ts';
+import { LIMITS, makeFunction, someBackbone, somebodysApp } from '../support/somebodys-app.ts';
 import { functionName, type Resource, resourcesOf } from '../support/synthesise.ts';
 
 const { stacks, templates } = somebodysApp();
@@ -40,7 +40,7 @@ describe('a topic', () => {
       return [settingsOf(topic), topic.Properties.onRemoval];
     };
     expect(said('orders')).toEqual([{ partitions: 12, retentionMs: 30 * 24 * 3_600_000 }, 'retain']);
-    expect(said('audit')).toEqual([{ retentionMs: -1 }, 'retain']);
+    expect(said('audit')).toEqual([{ retentionMs: -1, ...LIMITS }, 'retain']);
     expect(said('scratch')).toEqual([{}, 'delete']);
   });
 
@@ -51,6 +51,11 @@ describe('a topic', () => {
     add('..').toThrow("'..' cannot name a topic");
     add('t', { partitions: 0 }).toThrow("Topic 't' must have 1 to 1024 partitions, not 0.");
     add('u', { retention: Duration.minutes(59) }).toThrow("Topic 'u' must keep its records for an hour at least");
+    add('q', { quota: {} }).toThrow("The quota of topic 'q' limits nothing.");
+    add('q1', { quota: { bytesPerSecond: 0 } }).toThrow('needs a whole number of bytesPerSecond, 1 or more, not 0');
+    add('q2', { quota: { perCaller: {} } }).toThrow("The quota per caller of topic 'q2' limits nothing.");
+    add('l', { maxLag: { groups: [], records: 1 } }).toThrow('needs a whole number of groups, 1 or more, not 0');
+    add('l1', { maxLag: { groups: ['a b'], records: 1 } }).toThrow("'a b' cannot name a group");
     add('v', { removalPolicy: RemovalPolicy.SNAPSHOT }).toThrow("must be RETAIN or DESTROY, not 'snapshot'.");
     backbone.addTopic('twice');
     add('twice').toThrow(/already a Construct with name 'Topic-twice'/);

@@ -30,6 +30,12 @@ export function makeFunction(stack: Stack, id: string): LambdaFunction {
   return new LambdaFunction(stack, id, { runtime: Runtime.NODEJS_24_X, handler: 'index.handler', code, role });
 }
 
+/** Of one of its topics. */
+export const LIMITS = {
+  quota: { recordsPerSecond: 1_000, perCaller: { bytesPerSecond: 50_000 } },
+  maxLag: { groups: ['a', 'b'], records: 10_000 },
+};
+
 /** Everything that can be asked for, in one app: what costs most is its synthesis. */
 export function somebodysApp() {
   const outdir = mkdtempSync(join(tmpdir(), 'vertebra-app-'));
@@ -37,7 +43,7 @@ export function somebodysApp() {
   const mine = new Stack(app, 'Mine');
   const backbone = new EventBackbone(mine, 'Backbone');
   const orders = backbone.addTopic('orders', { partitions: 12, retention: Duration.days(30) });
-  backbone.addTopic('audit', { retention: 'forever' });
+  backbone.addTopic('audit', { retention: 'forever', ...LIMITS });
   backbone.addTopic('scratch', { removalPolicy: RemovalPolicy.DESTROY });
   const near = makeFunction(mine, 'BackboneNear');
   const { RETAIN } = RemovalPolicy;

@@ -34,6 +34,14 @@ export function audit(books: Books): string[] {
   return [...auditOrders(books), ...auditCharges(books), ...auditStock(books), ...auditLoyalty(books)];
 }
 
+/** How many orders went which way, so that nobody takes books for proof in which nothing stands. */
+export function summaryOf({ events, charges }: Books): string {
+  const ends = [...events.values()].map((told) => told.at(-1)!.type);
+  const count = (end: EventType) => ends.filter((type) => type === end).length;
+  const [shipped, declined, rejected] = (['OrderShipped', 'StockReleased', 'OrderRejected'] as const).map(count);
+  return `${shipped} shipped, ${declined} not paid, ${rejected} out of stock; ${charges.length} charges`;
+}
+
 function auditOrders({ placed, events, deadLetters }: Books): string[] {
   const wrong: string[] = [];
   for (const orderId of placed) if (!events.has(orderId)) wrong.push(`${orderId} was taken, and is lost`);

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { audit, summaryOf } from './audit.ts';
 import { HELP, type Options, readOptions } from './options.ts';
 
 // Before anything of the SDK is loaded: no advice about Node.js versions, no look for instance credentials.
@@ -41,7 +42,8 @@ async function run(options: Options, signal: AbortSignal): Promise<number> {
     view.say(
       `Try it: curl ${world.shopUrl}/orders/mine -X PUT -d '{"customer":"me","card":"4000-4242","lines":[{"sku":"cup","quantity":1}]}'`,
     );
-    const wrong = await runStory(world, view, options, signal);
+    const books = await runStory(world, view, options, signal);
+    const wrong = audit(books);
     if (options.stay) {
       view.say('Ctrl-C stops it.');
       await sleep(2 ** 31 - 1, undefined, { signal }).catch(() => {});
@@ -49,7 +51,8 @@ async function run(options: Options, signal: AbortSignal): Promise<number> {
     await view.close();
     for (const line of wrong.slice(0, TOLD_MAX)) console.log(`  ${line}`);
     const seconds = ((Date.now() - startedAt) / 1_000).toFixed(1);
-    console.log(`${options.orders} orders, ${world.crashes.total} crashes, ${seconds} s: ${wrong.length} violations`);
+    console.log(`${books.placed.size} orders: ${summaryOf(books)}; ${world.crashes.total} crashes; ${seconds} s`);
+    console.log(`${wrong.length} violations`);
     return wrong.length === 0 ? 0 : 1;
   } catch (error) {
     if (!signal.aborted) throw error;

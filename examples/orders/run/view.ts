@@ -3,15 +3,24 @@ import { type Screen, Terminal } from '../../../local/terminal.ts';
 import type { ServiceName } from '../shop/subscriptions.ts';
 import type { World } from './world.ts';
 
-/** How often it looks: on a terminal, and where lines stay. */
+/** How often it looks, and prints where lines stay. */
 const LOOK_EVERY_MS = 500;
 const PRINT_EVERY_MS = 5_000;
+/** Looks read every partition of every service: of the time that there is they take a tenth at most. */
+const PAUSE_PER_LOOK = 9;
 
-interface Look {
+export interface Look {
   readonly at: number;
-  /** Records behind, and records done, by service. */
-  readonly services: ReadonlyMap<ServiceName, { readonly lag: number; readonly done: number; readonly state: string }>;
+  readonly services: ReadonlyMap<ServiceName, Standing>;
   readonly stock: { readonly available: number; readonly reserved: number; readonly sold: number };
+}
+
+export interface Standing {
+  /** Records that it has yet to come to, and those that are behind it. */
+  readonly lag: number;
+  readonly done: number;
+  readonly state: string;
+  readonly reason: string;
 }
 
 /** Shows while it runs how far behind each service is, how fast it works, and what is in stock. */
@@ -20,7 +29,8 @@ export class View {
   readonly #terminal: Terminal;
   readonly #services = new Set<ServiceName>();
   readonly #ending = new AbortController();
-  #last: Look | undefined;
+  #shown: Look | undefined;
+  #waiting: ((look: Look) => void)[] = [];
   #running: Promise<void> | undefined;
 
   constructor(world: World, screen: Screen) {
@@ -28,6 +38,7 @@ export class View {
     this.#terminal = new Terminal(screen);
   }
 
+  /** One more that is looked at. */
   add(service: ServiceName): void {
     this.#services.add(service);
     this.#running ??= this.#run();
@@ -35,6 +46,11 @@ export class View {
 
   get services(): readonly ServiceName[] {
     return [...this.#services];
+  }
+
+  /** The next look, of all that there are now. */
+  next(): Promise<Look> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   /** A line that stays. */
@@ -50,27 +66,39 @@ export class View {
 
   async #run(): Promise<void> {
     const { signal } = this.#ending;
-    const { rewrites } = this.#terminal;
     while (!signal.aborted) {
+      const startedAt = Date.now();
+      const waiting = this.#waiting;
+      this.#waiting = [];
       const look = await this.#look().catch(() => undefined); // there is another one soon
-      if (look !== undefined) {
-        const lines = linesOf(look, this.#last);
-        this.#last = look;
-        if (rewrites) this.#terminal.showStatus(lines);
-        else this.#terminal.print(lines.map((line) => line.trim().replace(/ {2,}/g, ' ')).join(' | '));
+      if (look === undefined) this.#waiting.push(...waiting);
+      else {
+        this.#show(look);
+        for (const resolve of waiting) resolve(look);
       }
-      await sleep(rewrites ? LOOK_EVERY_MS : PRINT_EVERY_MS, undefined, { signal }).catch(() => {});
+      const pauseMs = Math.max(LOOK_EVERY_MS, PAUSE_PER_LOOK * (Date.now() - startedAt));
+      await sleep(pauseMs, undefined, { signal }).catch(() => {});
     }
   }
 
   async #look(): Promise<Look> {
     const admin = this.#world.backbone.admin();
-    const services = new Map<ServiceName, { lag: number; done: number; state: string }>();
+    const services = new Map<ServiceName, Standing>();
     for (const name of this.#services) {
-      const { lag, partitions, state } = await admin.describeSubscription(name);
-      services.set(name, { lag, state, done: partitions.reduce((sum, { committed }) => sum + (committed ?? 0), 0) });
+      const { lag, partitions, state, reason = '' } = await admin.describeSubscription(name);
+      const done = partitions.reduce((sum, { committed }) => sum + (committed ?? 0), 0);
+      services.set(name, { lag, done, state, reason });
     }
     return { at: Date.now(), services, stock: await this.#world.countStock() };
+  }
+
+  #show(look: Look): void {
+    const { rewrites } = this.#terminal;
+    if (!rewrites && look.at - (this.#shown?.at ?? 0) < PRINT_EVERY_MS) return;
+    const lines = linesOf(look, this.#shown);
+    this.#shown = look;
+    if (rewrites) this.#terminal.showStatus(lines);
+    else this.#terminal.print(lines.map((line) => line.trim().replace(/ {2,}/g, ' ')).join(' | '));
   }
 }
 

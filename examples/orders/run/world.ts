@@ -40,7 +40,7 @@ export interface World {
 
 const TABLE = 'shop';
 /** Of what is ordered: scarce enough that some orders come too late. */
-const STOCK_SHARE = 0.38;
+const STOCK_SHARE = 0.34;
 
 export async function openWorld({ orders, partitions, crashes: rate, seed }: Options): Promise<World> {
   const local = await startLocalBackbone();

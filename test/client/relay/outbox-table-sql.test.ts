@@ -9,7 +9,7 @@ describe('the statements of an outbox', () => {
     for (const part of [
       'CREATE TABLE "shop"."outbox" (',
       'CREATE TABLE "shop"."outbox_lanes" (',
-      'CREATE INDEX "outbox_waiting" ON "shop"."outbox"',
+      'CREATE INDEX "outbox_aside" ON "shop"."outbox"',
       '  value bytea,',
       ' % 4))',
       'generate_series(0, 3)',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { audit, type Books } from '../../../examples/orders/run/audit.ts';
+import { audit, type Books, summaryOf } from '../../../examples/orders/run/audit.ts';
 import type { EventType, Order } from '../../../examples/orders/shop/events.ts';
 
 const order = (orderId: string, quantity: number): Order => ({
@@ -27,6 +27,7 @@ const right: Books = {
 describe('books', () => {
   it('that add up have nothing wrong', () => {
     expect(audit(right)).toEqual([]);
+    expect(summaryOf(right)).toBe('1 shipped, 1 not paid, 1 out of stock; 2 charges');
   });
 
   const instead = (orderId: string, ...types: EventType[]) =>

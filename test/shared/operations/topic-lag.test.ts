@@ -104,6 +104,21 @@ describe('appends to a topic with maxLag', () => {
     await append(host, topic, 'b');
   });
 
+  it('are not held up by what was so long ago, while another container measures anew', async () => {
+    await limit({ groups: [group], records: 10 });
+    await append(host, topic, 'a', 100);
+    await commit(0);
+    bench.clock.pass(LAG_MEASURE_MS);
+    await refusalOf(append(host, topic, 'b'));
+    bench.clock.pass(3_600_000);
+    const measuring = host.faults.hold('GetItem', 'none', 'head#');
+    const first = refusalOf(append(host, topic, 'b'));
+    await measuring.arrived;
+    await append(bench.host(), topic, 'c');
+    measuring.release();
+    await first;
+  });
+
   it('hold nobody up when the lag cannot be found out', async () => {
     await limit({ groups: [group], records: 10 });
     await append(host, topic, 'a', 100);
