@@ -4,7 +4,13 @@ import { MethodNotAllowed } from '../shared/domain/errors.ts';
 import { type Caller, isAllowed, type Right } from '../shared/domain/rights.ts';
 import { seenIn } from '../shared/domain/topic.ts';
 import { readGroupsEnv } from '../shared/env.ts';
-import { allowedLetter, allowedLetters, allowedRecords, allowedStore } from '../shared/operations/allowed-sinks.ts';
+import {
+  allowedByGroup,
+  allowedLetter,
+  allowedLetters,
+  allowedRecords,
+  allowedStore,
+} from '../shared/operations/allowed-sinks.ts';
 import { commitOffsets } from '../shared/operations/commit-offsets.ts';
 import { deadLetter } from '../shared/operations/dead-letter.ts';
 import { deleteGroup } from '../shared/operations/delete-group.ts';
@@ -99,8 +105,11 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
       const sink = allowedLetters(answer, caller, 'consume', listing.group);
       return answer.finish(await listDeadLetters(backbone, listing, sink));
     },
-    'POST /v1/groups/{group}/dead-letters/redrive': async (request, deadline, caller) =>
-      jsonAnswer(await redriveDeadLetters(kept(caller), { ...parseRedriveRequest(request), deadline }, LETTERS), 202),
+    'POST /v1/groups/{group}/dead-letters/redrive': async (request, deadline, caller) => {
+      const wish = parseRedriveRequest(request);
+      const ports = await allowedByGroup(backbone, caller, wish.group);
+      return jsonAnswer(await redriveDeadLetters(ports, { ...wish, deadline }, LETTERS), 202);
+    },
     'GET /v1/groups/{group}/dead-letters/{id}': async (request, _, caller) => {
       const [group, answer] = [onlyGroupOf(request), new DeadLetterAnswer({})];
       const sink = allowedLetter(answer, caller, 'consume', group);
@@ -108,7 +117,9 @@ function groupRoutes(backbone: GroupsBackbone): ApiRoutes {
       return answer.finishOne();
     },
     'DELETE /v1/groups/{group}/dead-letters/{id}': async (request, _, caller) => {
-      await removeDeadLetter(kept(caller), onlyGroupOf(request), request.parameters.get('id') ?? '');
+      const group = onlyGroupOf(request);
+      const ports = await allowedByGroup(backbone, caller, group);
+      await removeDeadLetter(ports, group, request.parameters.get('id') ?? '');
       return { status: 204 };
     },
     'GET /v1/subscriptions/{name}/dead-letters': async (request, _, caller) => {

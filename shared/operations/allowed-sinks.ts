@@ -1,5 +1,5 @@
 import type { DeadLetter, DeadLetterId } from '../domain/dead-letter.ts';
-import type { GroupId } from '../domain/group.ts';
+import type { Group, GroupId } from '../domain/group.ts';
 import { type Caller, demand, isAllowed, type Right } from '../domain/rights.ts';
 import type { Page } from '../domain/topic.ts';
 import type { PollSink } from './group-requests.ts';
@@ -72,4 +72,23 @@ export function allowedStore(letters: Letters, caller: Caller, right: Right): Le
     },
     delete: (group, letter) => letters.delete(group, letter),
   };
+}
+
+/**
+ * What gives dead letters back, or forgets them, for a caller who reaches them by their group: where that is a subscription's, it
+ * takes the right to subscribe, as by its own path.
+ *
+ * @throws {Forbidden | Throttled | Unavailable}
+ */
+export async function allowedByGroup<
+  Ports extends {
+    readonly groups: { read(name: string, strong: boolean): Promise<Group | undefined> };
+    readonly deadLetters: Letters;
+  },
+>(ports: Ports, caller: Caller, name: string): Promise<Omit<Ports, 'deadLetters'> & { readonly deadLetters: Letters }> {
+  if (caller.rights === 'every') return ports;
+  const group = await ports.groups.read(name, true);
+  const right = group?.isSubscription ? 'subscribe' : 'consume';
+  demand(caller, right, { group: name });
+  return { ...ports, deadLetters: allowedStore(ports.deadLetters, caller, right) };
 }

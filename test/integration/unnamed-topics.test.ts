@@ -138,6 +138,29 @@ describe('a subscription', () => {
   });
 });
 
+describe('the group of a subscription', () => {
+  it('has its dead letters redriven and forgotten by those alone who may subscribe, by whatever path', async () => {
+    const target = { http: { url: 'http://127.0.0.1:9009/fed' } };
+    await admin('PUT', '/v1/subscriptions/fed', { body: { topics: ['open'], target } });
+    const over = { topics: 'open', groups: 'fed' };
+    const [reader, both] = [
+      await callerOf({ ...over, allow: ['consume'] }),
+      await callerOf({ ...over, allow: ['consume', 'subscribe'] }),
+    ];
+    const letters = '/v1/groups/fed/dead-letters';
+    const refused = { status: 403, code: 'forbidden', right: 'subscribe', group: 'fed' };
+    const id = `01J00000000000000000000000.0.0`;
+    for (const body of [{ filter: {} }, { ids: [id] }, { records: [{ id, value: 'forged' }] }]) {
+      expect((await reader('POST', `${letters}/redrive`, { body })).json()).toMatchObject(refused);
+    }
+    expect((await reader('DELETE', `${letters}/${id}`)).json()).toMatchObject(refused);
+    expect((await reader('GET', letters)).status).toBe(200);
+    expect((await both('POST', `${letters}/redrive`, { body: { filter: {} } })).status).toBe(202);
+    expect((await both('DELETE', `${letters}/${id}`)).status).toBe(404);
+    await admin('DELETE', '/v1/subscriptions/fed');
+  });
+});
+
 describe('a list', () => {
   it('shows what the caller has any right over, and nothing else', async () => {
     await admin('PUT', '/v1/topics/gone');
