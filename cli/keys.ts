@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type AccessRights, ApiError } from '../client/index.ts';
+import { idOfApiKeyText } from '../shared/wire/api-key-text.ts';
 import { duration } from './arguments.ts';
 import type { Runner } from './context.ts';
 import { CommandFailure, EXIT } from './exit-codes.ts';
@@ -127,11 +128,12 @@ function rightsText({ allow, ...patterns }: AccessRights): string {
 function addRevoke(keys: Command, run: Runner): void {
   const revoke = keys
     .command('revoke')
-    .argument('<id...>')
+    .argument('<id...>', 'as "keys list" tells it; of a whole key only the id in it is sent')
     .description('Revokes API keys. Within a minute they are worth nothing.')
     .option('--if-exists', 'exit code 0 when there is no such key');
   run<{ readonly ifExists?: boolean }>(revoke, async ({ vertebra, json, tell }, { ifExists }, ...given) => {
-    for (const id of given.flat()) {
+    for (const text of given.flat()) {
+      const id = idOfApiKeyText(text) ?? text; // no secret gets into a URL
       try {
         await vertebra.admin().revokeApiKey(id);
         if (!json) tell(`Revoked ${id}.`);

@@ -119,6 +119,9 @@ function adviceOn(error: unknown): string {
   if (error.code === 'connection_failed') return '\nIs it running ("vertebra up")? Is it the right --endpoint?';
   // What the API itself refuses says who was refused: this is the gateway's.
   if (error.code === 'forbidden' && !('principal' in error.data)) return `\n${GATEWAY_ADVICE}`;
+  if (error.code === 'unauthenticated' && /called with an API key/.test(error.message)) {
+    return '\nHere: set VERTEBRA_API_KEY, or give --api-key.';
+  }
   return error.code === 'invalid_options' && /\bregion\b/.test(error.message) ? '\nHere: set AWS_REGION.' : '';
 }
 

@@ -15,6 +15,11 @@ export function apiKeyText(id: string, secret: string): string {
   return `vtb_${id}_${secret}`;
 }
 
+/** The id of a key. @returns undefined: the text is no key */
+export function idOfApiKeyText(text: string): string | undefined {
+  return KEY.exec(text)?.[1];
+}
+
 /** SHA-256 of a secret, in hex. */
 export function hashOfSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');

@@ -61,6 +61,23 @@ describe('vertebra keys', () => {
     expect(await admin(['keys', 'revoke', id, '--if-exists'])).toMatchObject({ code: 0 });
   });
 
+  it('revokes by the whole key, too, whose secret it neither sends nor shows', async () => {
+    const { as, admin } = await guarded();
+    const made = await admin(['keys', 'create', 'shop', '--allow', 'produce', '--topics', '*', '--json']);
+    const { id, key } = JSON.parse(made.out) as { id: string; key: string };
+    expect(await admin(['keys', 'revoke', key])).toEqual({ code: 0, out: '', err: `Revoked ${id}.\n` });
+    expect(await as(key)(['topics', 'list'])).toMatchObject({ code: 4 });
+    const again = await admin(['keys', 'revoke', key]);
+    expect(again).toMatchObject({ code: 3, err: expect.stringContaining(id) });
+    expect(again.err).not.toContain(key);
+  });
+
+  it('tells whom the API asks for a key how one is given', async () => {
+    const { nobody } = await guarded();
+    const { err } = await nobody(['topics', 'list']);
+    expect(err).toMatch(/401.*\nHere: set VERTEBRA_API_KEY, or give --api-key\.\n$/);
+  });
+
   it('takes several sets of rights as JSON, and tells programs in JSON', async () => {
     const { admin } = await guarded();
     const rights = [
