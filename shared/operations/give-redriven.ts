@@ -44,10 +44,12 @@ export async function giveRedriven(
   request: Request,
   sink: PollSink,
 ): Promise<number> {
-  const { at, failed = 0 } = group.redrives ?? {};
+  const { at, failed = 0, stoppedAt = 0 } = group.redrives ?? {};
   if (at === undefined) return 0;
   const isOld = ports.clock.now() >= at + REDRIVES_MARKED_MS;
   if (failed >= REDRIVES_FAILED_MAX) {
+    // Whoever counted the last one may have died over it.
+    if (stoppedAt < at) await ports.groupRedrives.stop(group, ports.clock.now());
     if (!(await recallSome(ports, group)) && isOld) await ports.groupRedrives.unmark(group, at);
     return 0;
   }

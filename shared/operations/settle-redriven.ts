@@ -90,7 +90,8 @@ export async function landRedriven(
   await ports.deadLetterQueue.tell(group, landed);
   if (!(await ports.redrives.land(group, landed, { epoch }))) return false;
   ports.observe({ kind: 'dead_letters', count: 1 });
-  if ((await ports.groupRedrives.fail(group)) === REDRIVES_FAILED_MAX) {
+  // One may be counted twice, where its answer was lost.
+  if ((await ports.groupRedrives.fail(group)) >= REDRIVES_FAILED_MAX) {
     await ports.groupRedrives.stop(group, ports.clock.now());
     await recallSome(ports, group);
   }

@@ -234,6 +234,33 @@ describe('a redriven record that fails', () => {
     await redrive();
     expect((await member.poll({ redriven: [] })).records).not.toEqual([]);
   });
+
+  it('stops the others also where the one that counts dies over it', async () => {
+    await bury(1, 2);
+    await redrive();
+    for (let i = 0; i < REDRIVES_FAILED_MAX; i++) await host.ports.groupRedrives.fail(await group());
+    expect((await member.poll({ redriven: [] })).records).toEqual([]);
+    const stoppedAt = bench.clock.now();
+    expect((await group()).redrives).toMatchObject({ stoppedAt });
+    expect((await stored()).map(({ redriveAt }) => redriveAt)).toEqual([undefined, undefined]);
+    bench.clock.pass(1_000);
+    await member.poll({ redriven: [] });
+    expect((await group()).redrives).toMatchObject({ stoppedAt });
+  });
+
+  it('stops the others also where the answer was lost to the one that counts', async () => {
+    const offsets = Array.from({ length: REDRIVES_FAILED_MAX + 1 }, (_, i) => i);
+    await bury(...offsets);
+    await redrive();
+    await member.poll({ redriven: [] });
+    const failing = offsets.slice(0, REDRIVES_FAILED_MAX);
+    const last = failing.pop()!;
+    for (const offset of failing) await report({ offset, redriven: 1 });
+    host.faults.next('UpdateItem', 'lose-answer', 1, 'ADD redrivesFailed');
+    await report({ offset: last, redriven: 1 });
+    expect((await group()).redrives).toMatchObject({ stoppedAt: bench.clock.now() });
+    expect((await stored()).filter(({ redriveAt }) => redriveAt !== undefined)).toEqual([]);
+  });
 });
 
 describe('a redriven record whose partition goes to another member', () => {
