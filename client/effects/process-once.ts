@@ -119,9 +119,12 @@ class Once {
     const now = this.#surroundings.now();
     const key = keyOf(record);
     const committed = this.#known.get(key) ?? record.offset;
-    const moves = !this.#delivery.isRedriven && committed === record.offset;
-    const own = moves ? moveBehind(this.#table, record) : checkOwned(this.#table, record, this.#delivery.isRedriven);
-    const mark = markDone(this.#table, record, now, expiryOf(ids.retentionMs, now));
+    const { isRedriven } = this.#delivery;
+    const moves = !isRedriven && committed === record.offset;
+    const own = moves ? moveBehind(this.#table, record) : checkOwned(this.#table, record, isRedriven);
+    // A dead letter lies for as long as nobody deletes it: it may come back once more at any time.
+    const keptMs = isRedriven ? RETENTION_FOREVER : ids.retentionMs;
+    const mark = markDone(this.#table, record, now, expiryOf(keptMs, now));
     try {
       await this.#dynamodb.send(new TransactWriteItemsCommand({ TransactItems: [...this.#writes, mark, own] }));
     } catch (error) {

@@ -13,7 +13,7 @@ import { processOnce } from '../../../client/effects/process-once.ts';
 import { InvalidOptions } from '../../../client/errors.ts';
 import { positionKey } from '../../../shared/store/keys.ts';
 import { Positions } from '../../../shared/store/positions.ts';
-import { itemKey } from '../../../shared/store/state-items.ts';
+import { itemKey } from '../../../shared/store/item-key.ts';
 import { type EmbeddedTables, embeddedTables } from '../../support/embedded.ts';
 import { FaultHandler } from '../../support/fault-handler.ts';
 
@@ -227,8 +227,7 @@ describe('a record that is processed once', () => {
     expect(sent).toBe(times);
   });
 
-  it('is marked for longer than its topic keeps it', async () => {
-    await once(5);
+  const markLeft = async () => {
     const { Items } = await tables.dynamodb.send(
       new QueryCommand({
         TableName: tables.stateTable,
@@ -236,8 +235,20 @@ describe('a record that is processed once', () => {
         ExpressionAttributeValues: { ':pk': { S: `${group.name}#${group.id}#done.${TOPIC_ID}.0` } },
       }),
     );
-    const [mark] = Items ?? [];
+    expect(Items).toHaveLength(1);
+    return Items![0];
+  };
+
+  it('is marked for longer than its topic keeps it', async () => {
+    await once(5);
+    const mark = await markLeft();
     expect(Number(mark?.expiresAt?.N) * 1_000 - Date.now()).toBeGreaterThan(3_600_000);
+  });
+
+  it('is marked for ever when it came back from the dead letters, which may lie for as long', async () => {
+    await own(EPOCH, 9);
+    await once(6, undefined, { isRedriven: true });
+    expect((await markLeft())?.expiresAt).toBeUndefined();
   });
 });
 
