@@ -62,7 +62,7 @@ async function boundsOf(vertebra: Vertebra, { topic, partition }: PartitionsWant
 /** The first offset that is wanted of each partition that there is now. */
 async function beginsOf(
   vertebra: Vertebra,
-  { topic, from }: PartitionsWanted,
+  { topic, partition, from }: PartitionsWanted,
   bounds: readonly PartitionOffsets[],
 ): Promise<Map<number, number>> {
   if (typeof from === 'object' && 'at' in from) {
@@ -71,7 +71,8 @@ async function beginsOf(
   }
   const end = Math.max(...bounds.map(({ high }) => high));
   if (typeof from === 'object' && from.offset > end) {
-    throw new CommandFailure(`--from ${from.offset} lies above the end of ${topic}, which is ${end}`, EXIT.usage);
+    const where = partition === undefined ? topic : `${topic}-${partition}`;
+    throw new CommandFailure(`--from ${from.offset} lies above the end of ${where}, which is ${end}`, EXIT.usage);
   }
   return new Map(bounds.map((bound) => [bound.partition, beginOf(bound, from)]));
 }

@@ -233,7 +233,9 @@ export class UploadInvalid extends BackboneError {
 export class IdempotencyKeyReused extends BackboneError {
   readonly code = 'idempotency_key_reused';
   constructor() {
-    super('This Idempotency-Key was used for another request to this topic; nothing was stored');
+    super(
+      'This Idempotency-Key (of a CloudEvent, its source and id) was used for another request to this topic; nothing was stored',
+    );
   }
 }
 

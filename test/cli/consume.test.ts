@@ -50,6 +50,8 @@ describe('vertebra consume', () => {
     const { code, out, err } = await command(url, ['consume', 'orders', '--follow', '--from', from]);
     expect([code, out]).toEqual([2, '']);
     expect(err).toContain(`--from ${from} lies above the end of orders, which is 3`);
+    const one = await command(url, ['consume', 'orders', '--partition', '0', '--from', from]);
+    expect(one.err).toContain('the end of orders-0, which is 3');
   });
 
   it('that follows tells that a topic was deleted and made again, however long the new one is', async () => {

@@ -146,7 +146,9 @@ describe('an event that comes again', () => {
   it('with other data is refused', async () => {
     const topic = await bench.newTopic();
     await post(topic, event('1', { data: 1 }));
-    expect(await post(topic, event('1', { data: 2 }))).toMatchObject({ status: 422, code: 'idempotency_key_reused' });
+    const refused = await post(topic, event('1', { data: 2 }));
+    expect(refused).toMatchObject({ status: 422, code: 'idempotency_key_reused' });
+    expect(refused.json<{ detail: string }>().detail).toContain('source and id');
   });
 
   it('in another batch is told on its own', async () => {
