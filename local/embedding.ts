@@ -1,4 +1,4 @@
-import type { EmbeddedClientConfig } from './aws/embedded-aws.ts';
+import type { EmbeddedClientConfig } from './aws/in-process-handler.ts';
 import type { BackboneServer } from './backbone-server.ts';
 import { describeFailure } from './function-log.ts';
 import type { LocalAuth } from './options.ts';

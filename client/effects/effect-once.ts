@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { itemKey } from '../../shared/store/item-key.ts';
 import { LAYOUT_VERSION, refuseUnknownLayout } from '../../shared/store/keys.ts';
 import { effectKey } from '../../shared/store/once-keys.ts';
-import { itemKey } from '../../shared/store/state-items.ts';
 import { InvalidOptions } from '../errors.ts';
 import { SURROUNDINGS, type Surroundings } from '../surroundings.ts';
 import type { Delivered, RecordDelivery } from './delivery.ts';

@@ -6,7 +6,7 @@ import { Database } from './dynamodb/database.ts';
 import { DynamoDb } from './dynamodb/dynamodb.ts';
 import type { RemovalJournal } from './dynamodb/removal-journal.ts';
 import { REGION } from './dynamodb/store-view.ts';
-import { InProcessHandler } from './in-process-handler.ts';
+import { type EmbeddedClientConfig, InProcessHandler } from './in-process-handler.ts';
 import { refusal, serveJson } from './json-service.ts';
 import { listen } from './loopback.ts';
 import { openBodies } from './s3/bodies.ts';
@@ -38,13 +38,6 @@ export interface EmbeddedAwsOptions {
   readonly front?: (request: AwsRequest, next: Service) => Promise<AwsResponse>;
   /** Secret key of who has this access key, beside the engine's own. */
   readonly secretOf?: (accessKeyId: string) => string | undefined;
-}
-
-export interface EmbeddedClientConfig {
-  region: string;
-  credentials: { accessKeyId: string; secretAccessKey: string };
-  endpoint: string;
-  requestHandler: InProcessHandler;
 }
 
 export interface EmbeddedAws {

@@ -22,6 +22,14 @@ interface SdkOptions {
   requestTimeout?: number;
 }
 
+/** What the SDK's clients take, and nothing else needs: the declarations of `vertebra/local` show it. */
+export interface EmbeddedClientConfig {
+  region: string;
+  credentials: { accessKeyId: string; secretAccessKey: string };
+  endpoint: string;
+  requestHandler: InProcessHandler;
+}
+
 /** Serves the SDK's clients by a call instead of a socket. A request given up on may still take effect, as on a network. */
 export class InProcessHandler {
   readonly metadata = { handlerProtocol: 'http/1.1' };

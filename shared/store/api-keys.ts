@@ -5,8 +5,9 @@ import type { Rights } from '../domain/rights.ts';
 import type { Page } from '../domain/topic.ts';
 import { API_KEYS, apiKeyKey } from './access-keys.ts';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { type Item, itemKey } from './item-key.ts';
 import { KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
-import { type Item, itemKey, listItems } from './state-items.ts';
+import { listItems } from './state-items.ts';
 
 /** The API keys in the State table: who they are and what they may do, never what they are. */
 export class ApiKeys {

@@ -4,9 +4,9 @@ import type { Claim } from '../domain/claim.ts';
 import type { Page } from '../domain/topic.ts';
 import { decodeClaim, encodeClaim } from './claim-layout.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
+import { type Item, itemKey } from './item-key.ts';
 import { claimKey, KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
 import { CLAIMS, parseClaimKey } from './listed-keys.ts';
-import { type Item, itemKey } from './state-items.ts';
 
 /** What `Idempotency-Key`s stand for, in the State table: one item per topic id and key. */
 export class Claims {

@@ -3,8 +3,8 @@ import type { Principal } from '../domain/principal.ts';
 import type { Rights } from '../domain/rights.ts';
 import { grantsKey } from './access-keys.ts';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { type Item, itemKey } from './item-key.ts';
 import { KNOWN_LAYOUT, KNOWN_VERSION, refuseUnknownLayout } from './keys.ts';
-import { type Item, itemKey } from './state-items.ts';
 
 /** How the names of attributes begin that hold a grant each. */
 const GRANT = 'grant:';

@@ -1,7 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { Group } from '../domain/group.ts';
+import { itemKey } from './item-key.ts';
 import { deletedGroupKey, groupEntryKey, groupKey, LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
-import { itemKey } from './state-items.ts';
 
 type Item = Record<string, AttributeValue>;
 

@@ -1,8 +1,8 @@
 import { type AttributeValue, UpdateItemCommand, type UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
 import type { GroupId } from '../domain/group.ts';
 import { type DynamoDB, isConditionFailed, WriteAttempts } from './dynamo.ts';
+import { itemKey } from './item-key.ts';
 import { groupKey, KNOWN_LAYOUT, KNOWN_VERSION } from './keys.ts';
-import { itemKey } from './state-items.ts';
 
 /** What a group's item says of dead letters on their way back to its members: a poll, which reads it, knows by it whether to look. */
 export class GroupRedriveMarks {

@@ -1,8 +1,9 @@
 import { DeleteItemCommand, UpdateItemCommand, type UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
 import type { Leftover, Page } from '../domain/topic.ts';
 import { type DynamoDB, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { type Item, itemKey } from './item-key.ts';
 import { KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, LEFTOVERS, leftoverKey, refuseUnknownLayout } from './keys.ts';
-import { type Item, itemKey, listItems } from './state-items.ts';
+import { listItems } from './state-items.ts';
 
 /** Incarnations without a topic, in the State table, as whoever removes them sees them. `Topics` makes these items. */
 export class Leftovers {

@@ -1,8 +1,8 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import type { PositionId } from '../domain/position.ts';
+import { type Item, itemKey } from './item-key.ts';
 import { KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, positionKey, refuseUnknownLayout } from './keys.ts';
 import { doneKey } from './once-keys.ts';
-import { type Item, itemKey } from './state-items.ts';
 
 /** A record in the hands of whoever owns its position. */
 export interface OwnedRecord {

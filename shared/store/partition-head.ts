@@ -3,6 +3,7 @@ import { REGISTER_LENGTH } from '../domain/limits.ts';
 import { fillDeadlineOf, type Reservation, type Reserved } from '../domain/slot.ts';
 import type { PartitionId } from '../domain/topic.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { type Item, itemKey } from './item-key.ts';
 import { headKey, KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
 import {
   decodeRegisterEntry,
@@ -10,7 +11,6 @@ import {
   NO_RESERVATION,
   RESERVATION_ID_BYTES,
 } from './reservation-layout.ts';
-import { type Item, itemKey } from './state-items.ts';
 
 /** A partition's reservation counter, as read. */
 export interface Head {

@@ -3,10 +3,10 @@ import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { BATCH_GET_MAX } from '../domain/doctor-limits.ts';
 import type { Page } from '../domain/topic.ts';
 import { type DynamoDB, readOutcome } from './dynamo.ts';
+import { type Item, itemKey } from './item-key.ts';
 import { deadLetterKey, intentKey, logKey, uploadKey, uploadLogKey } from './keys.ts';
 import { parseObjectKey } from './listed-keys.ts';
 import type { S3 } from './payload-object.ts';
-import { type Item, itemKey } from './state-items.ts';
 
 /** An object of the bucket, as it is listed. */
 export interface StoredObject {

@@ -1,9 +1,9 @@
 import { DeleteItemCommand, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import type { Provision, ProvisionedThing } from '../domain/provision.ts';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { itemKey } from './item-key.ts';
 import { KNOWN_LAYOUT, KNOWN_VERSION, LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
 import { provisionKey } from './provision-keys.ts';
-import { itemKey } from './state-items.ts';
 
 /** What deployments look after, in the State table: one item for each topic and subscription that stands in an app. */
 export class Provisions {

@@ -2,9 +2,9 @@ import { UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import type { Bucket } from '../domain/quota.ts';
 import { BUCKET_LIFE_MS, BURST_MS } from '../domain/quota-limits.ts';
 import { type DynamoDB, isConditionFailed, WriteAttempts } from './dynamo.ts';
+import { itemKey } from './item-key.ts';
 import { KNOWN_LAYOUT, KNOWN_VERSION, refuseUnknownLayout } from './keys.ts';
 import { bucketKey } from './quota-keys.ts';
-import { itemKey } from './state-items.ts';
 
 /** Writes until one holds: it begins the bucket, goes on with it, or is refused; between two, another may have begun it. */
 const TRIES_MAX = 3;

@@ -1,8 +1,8 @@
 import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { itemKey } from './item-key.ts';
 import { LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
 import { SETTLE_SECRET } from './once-keys.ts';
-import { itemKey } from './state-items.ts';
 
 const KEY = itemKey(SETTLE_SECRET);
 

@@ -1,14 +1,7 @@
-import { type AttributeValue, QueryCommand } from '@aws-sdk/client-dynamodb';
+import { QueryCommand } from '@aws-sdk/client-dynamodb';
 import type { Page } from '../domain/topic.ts';
 import { type DynamoDB, readOutcome } from './dynamo.ts';
-import type { StateKey } from './keys.ts';
-
-export type Item = Record<string, AttributeValue>;
-
-/** The key of an item in the State table, as calls name it. */
-export function itemKey({ pk, sk }: StateKey): Item {
-  return { pk: { S: pk }, sk: { S: sk } };
-}
+import { type Item, itemKey } from './item-key.ts';
 
 export interface Listing<T> {
   /** Partition key of all that is listed. */

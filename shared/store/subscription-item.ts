@@ -1,8 +1,8 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { Subscription, SubscriptionSettings } from '../domain/subscription.ts';
 import type { TargetSpec } from '../domain/target-spec.ts';
+import { itemKey } from './item-key.ts';
 import { LAYOUT_VERSION, refuseUnknownLayout, subscriptionKey } from './keys.ts';
-import { itemKey } from './state-items.ts';
 
 type Item = Record<string, AttributeValue>;
 

@@ -4,6 +4,7 @@ import type { Subscription, SubscriptionChange } from '../domain/subscription.ts
 import type { Page } from '../domain/topic.ts';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
 import { deletedGroupItem, groupEntryItem, groupItem } from './group-item.ts';
+import { type Item, itemKey } from './item-key.ts';
 import {
   groupEntryKey,
   groupKey,
@@ -15,7 +16,7 @@ import {
   subscriptionEntryKey,
   subscriptionKey,
 } from './keys.ts';
-import { type Item, itemKey, listItems } from './state-items.ts';
+import { listItems } from './state-items.ts';
 import { subscriptionItem, toSubscription } from './subscription-item.ts';
 import { transact } from './transact.ts';
 

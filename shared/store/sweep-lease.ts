@@ -1,7 +1,7 @@
 import { DeleteItemCommand, GetItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { type Item, itemKey } from './item-key.ts';
 import { KNOWN_LAYOUT, KNOWN_VERSION, refuseUnknownLayout, SWEEP_LEASE } from './keys.ts';
-import { type Item, itemKey } from './state-items.ts';
 
 const KEY = itemKey(SWEEP_LEASE);
 const NAMES = { '#token': 'token', '#until': 'until' };

@@ -1,9 +1,9 @@
 import { type AttributeValue, GetItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import { LAG_LIFE_MS } from '../domain/quota-limits.ts';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { itemKey } from './item-key.ts';
 import { KNOWN_LAYOUT, KNOWN_VERSION, refuseUnknownLayout } from './keys.ts';
 import { lagKey } from './quota-keys.ts';
-import { itemKey } from './state-items.ts';
 
 /** How far the groups of one topic were behind when somebody measured it. */
 export interface TopicLag {

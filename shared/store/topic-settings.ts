@@ -1,7 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { isSameMaxLag, isSameQuota, type MaxLag, type Quota, type Rates } from '../domain/quota.ts';
 import type { Topic } from '../domain/topic.ts';
-import type { Item } from './state-items.ts';
+import type { Item } from './item-key.ts';
 
 /*
  * What holds appends back, in a topic's item; each is there only where it is set:

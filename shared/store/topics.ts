@@ -1,6 +1,7 @@
 import { GetItemCommand, PutItemCommand, TransactWriteItemsCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import { type DeletedTopic, headsOf, type Page, type Topic } from '../domain/topic.ts';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { type Item, itemKey } from './item-key.ts';
 import {
   KNOWN_LAYOUT,
   KNOWN_VERSION,
@@ -12,7 +13,7 @@ import {
   topicKey,
 } from './keys.ts';
 import { leftoverItem, readLeftover } from './leftovers.ts';
-import { type Item, itemKey, listItems } from './state-items.ts';
+import { listItems } from './state-items.ts';
 import { backPressureChange, backPressureItem, toBackPressure } from './topic-settings.ts';
 import { transact } from './transact.ts';
 

@@ -8,6 +8,7 @@ import {
 import type { Page } from '../domain/topic.ts';
 import type { Upload, UploadId, UploadUse } from '../domain/upload.ts';
 import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { type Item, itemKey } from './item-key.ts';
 import {
   KNOWN_LAYOUT,
   KNOWN_VERSION,
@@ -17,7 +18,7 @@ import {
   uploadLogKey,
   uploadsKey,
 } from './keys.ts';
-import { type Item, itemKey, listItems } from './state-items.ts';
+import { listItems } from './state-items.ts';
 
 /**
  * Uploads: what was announced and what became of it, in the State table; and for each a watch in the Log table, whose
