@@ -10,7 +10,7 @@ import { processOnce } from '../client/effects/process-once.ts';
 import { Vertebra } from '../client/vertebra.ts';
 import { openEmbeddedAws } from '../local/aws/embedded-aws.ts';
 import { positionKey } from '../shared/store/keys.ts';
-import { itemKey } from '../shared/store/state-items.ts';
+import { itemKey } from '../shared/store/item-key.ts';
 import { containerOf, createBackboneResources, putTopic, TABLES } from './backbone.ts';
 import { operationsOf } from './exchange.ts';
 import { type Call, Meter, sequentialRoundTrips, sum } from './meter.ts';

@@ -7,7 +7,7 @@ import type { Topic } from '../../shared/domain/topic.ts';
 import type { StateKey } from '../../shared/store/keys.ts';
 import { QuotaBuckets } from '../../shared/store/quota-buckets.ts';
 import { bucketKey, lagKey } from '../../shared/store/quota-keys.ts';
-import { itemKey } from '../../shared/store/state-items.ts';
+import { itemKey } from '../../shared/store/item-key.ts';
 import { TopicLags } from '../../shared/store/topic-lags.ts';
 import { Topics } from '../../shared/store/topics.ts';
 import { STORE_ENGINES, type StoreEngine } from '../support/store-engines.ts';
