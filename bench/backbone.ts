@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { type Clients, openBackbone } from '../functions/backbone.ts';
+import type { Clients } from '../functions/backbone.ts';
 import { fetchHandler } from '../functions/fetch.ts';
 import { groupsHandler } from '../functions/groups.ts';
 import { openGroups } from '../functions/groups-backbone.ts';
 import { produceHandler } from '../functions/produce.ts';
+import { openProduce } from '../functions/produce-backbone.ts';
 import { openSubscriptions, subscriptionsHandler } from '../functions/subscriptions.ts';
 import { topicsHandler } from '../functions/topics.ts';
 import { openEmbeddedAws } from '../local/aws/embedded-aws.ts';
@@ -92,13 +93,13 @@ export function handlersOver(dynamodb: DynamoDBClient, host: Clock = Date, s3?: 
   const beside = clientsBeside(dynamodb);
   const backbone =
     s3 === undefined
-      ? openBackbone(
+      ? openProduce(
           { dynamodb, s3: beside.s3 },
           { ...ENVIRONMENT, spillAboveBytes: INLINE_BATCH_BYTES_MAX },
           () => {},
           host,
         )
-      : openBackbone({ dynamodb, s3 }, ENVIRONMENT, () => {}, host);
+      : openProduce({ dynamodb, s3 }, ENVIRONMENT, () => {}, host);
   return {
     produce: produceHandler(backbone),
     fetch: fetchHandler(backbone),

@@ -3,12 +3,7 @@ import { S3Client } from '@aws-sdk/client-s3';
 import type { Clock } from '../shared/domain/clock.ts';
 import type { Observe } from '../shared/domain/observation.ts';
 import { type Env, readEnv } from '../shared/env.ts';
-import { Admission } from '../shared/operations/admit-append.ts';
-import { Quotas } from '../shared/operations/spend-quota.ts';
-import { GroupLags } from '../shared/operations/topic-lag.ts';
-import { QuotaBuckets } from '../shared/store/quota-buckets.ts';
 import { Spill } from '../shared/store/spill.ts';
-import { TopicLags } from '../shared/store/topic-lags.ts';
 import { UploadObjects } from '../shared/store/upload-objects.ts';
 import { UploadUrls } from '../shared/store/upload-urls.ts';
 import { observe } from './observability.ts';
@@ -28,16 +23,8 @@ export type Backbone = ReturnType<typeof openBackbone>;
  * @param host the host's own clock
  */
 export function openBackbone({ dynamodb, s3 }: Clients, env: Env, tell: Observe = () => {}, host: Clock = Date) {
-  const tables = openTables(dynamodb, env, tell, host);
-  const buckets = new QuotaBuckets(dynamodb, env.stateTable);
-  const topicLags = new TopicLags(dynamodb, env.stateTable);
   return {
-    ...tables,
-    admission: new Admission({
-      ...tables,
-      quotas: new Quotas({ ...tables, buckets }),
-      groupLags: new GroupLags({ ...tables, topicLags }),
-    }),
+    ...openTables(dynamodb, env, tell, host),
     spill: new Spill(s3, env.bucket),
     uploadObjects: new UploadObjects(s3, env.bucket),
     uploadUrls: new UploadUrls(s3, env.bucket),

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
+import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import type { Placement } from '../shared/domain/claim.ts';
 import { BackboneError, PartitionNotFound } from '../shared/domain/errors.ts';
-import { readWakeEnv } from '../shared/env.ts';
+import { readEnv, readWakeEnv } from '../shared/env.ts';
 import { appendBatches } from '../shared/operations/append-batches.ts';
 import { appendEvents } from '../shared/operations/append-events.ts';
 import { createUpload } from '../shared/operations/create-upload.ts';
 import { Doorbell } from '../shared/operations/doorbell.ts';
 import { prepareAppend, settlePrepared } from '../shared/operations/prepare-append.ts';
+import type { RequestPorts } from '../shared/operations/reserve-append.ts';
 import { WakeQueue } from '../shared/store/wake-queue.ts';
 import { parseEventsCall } from '../shared/wire/cloud-event-input.ts';
 import { eventsAnswer } from '../shared/wire/events-answer.ts';
@@ -21,11 +23,13 @@ import { type ProduceCall, parseProduceCall, parseRawProduceCall } from '../shar
 import { parseSettleToken, toSettleToken } from '../shared/wire/settle-token.ts';
 import { parseUploadRequest } from '../shared/wire/upload-request.ts';
 import { type ApiRoutes, type ApiSettings, apiHandler, type GatewayHandler } from './api-handler.ts';
-import { awsBackbone, type Backbone } from './backbone.ts';
-import { CALLS } from './tables.ts';
+import type { Backbone } from './backbone.ts';
+import { observe } from './observability.ts';
+import { openProduce } from './produce-backbone.ts';
+import { awsDynamoDB, CALLS } from './tables.ts';
 
-/** `doorbell`: tells subscribers; absent: nobody is told. */
-type ProduceBackbone = Backbone & { readonly doorbell?: Doorbell };
+/** Without a doorbell nobody is told, without admission nothing is held back. */
+type ProduceBackbone = Backbone & Pick<RequestPorts, 'doorbell' | 'admission'>;
 
 /** Appends: JSON or NDJSON records, spread by key, or one stored batch to one partition; announces uploads. */
 export function produceHandler(backbone: ProduceBackbone, settings?: ApiSettings): GatewayHandler {
@@ -33,7 +37,7 @@ export function produceHandler(backbone: ProduceBackbone, settings?: ApiSettings
 }
 
 export const handler = apiHandler((): ProduceBackbone => {
-  const backbone = awsBackbone();
+  const backbone = openProduce({ dynamodb: awsDynamoDB(), s3: new S3Client(CALLS) }, readEnv(), observe);
   const wakeQueue = new WakeQueue(new SQSClient(CALLS), readWakeEnv().wakeQueueUrl);
   return { ...backbone, doorbell: new Doorbell({ ...backbone, wakeQueue }) };
 }, produceRoutes);

@@ -1,13 +1,14 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
 import { SQSClient } from '@aws-sdk/client-sqs';
-import { type Backbone, openBackbone } from '../functions/backbone.ts';
+import type { Backbone } from '../functions/backbone.ts';
 import { callsBy, type DeliverHandler, deliverHandler, openDeliver } from '../functions/deliver.ts';
 import { dispatchHandler } from '../functions/dispatch.ts';
 import { fetchHandler } from '../functions/fetch.ts';
 import { groupsHandler } from '../functions/groups.ts';
 import { openGroups } from '../functions/groups-backbone.ts';
 import { produceHandler } from '../functions/produce.ts';
+import { openProduce } from '../functions/produce-backbone.ts';
 import { openSubscriptions, subscriptionsHandler } from '../functions/subscriptions.ts';
 import { openSweep, sweepHandler } from '../functions/sweep.ts';
 import { topicsHandler } from '../functions/topics.ts';
@@ -89,7 +90,7 @@ export async function openBackboneServer(options: BackboneServerOptions): Promis
     const sqs = new SQSClient(aws.clientConfig());
     if (aheadMs) for (const { config } of [dynamodb, s3, sqs]) followClock(config, aheadMs);
     const { wakeQueueUrl, deadLetterQueueUrl } = await createBackboneResources({ dynamodb, s3, sqs }, ENVIRONMENT);
-    const backbone = openBackbone({ dynamodb, s3 }, ENVIRONMENT, (observation) => {
+    const backbone = openProduce({ dynamodb, s3 }, ENVIRONMENT, (observation) => {
       if (observation.kind === 'records_appended')
         options.onRecords(topicIdOf(observation.log), 'in', observation.count);
       if (observation.kind === 'records_read') options.onRecords(topicIdOf(observation.log), 'out', observation.count);

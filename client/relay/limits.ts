@@ -1,14 +1,14 @@
 /** Every bound and default of the relay, with its unit in the name and its reason beside it. */
 
 /** Lanes of an outbox: so many requests' worth of rows can be on their way at a time, over all relays. */
-export const LANES_DEFAULT = 16;
+export const LANES_DEFAULT = 8;
 /** Each claim looks at every lane. */
 export const LANES_MAX = 256;
-/** Rows of one claim. Two requests for a topic with one partition, a hundred rows each for one with ten. */
-export const CLAIM_ROWS_DEFAULT = 1_000;
+/** Rows of one claim. Two requests for a topic with one partition, two hundred rows each for one with ten. */
+export const CLAIM_ROWS_DEFAULT = 2_000;
 export const CLAIM_ROWS_MAX = 10_000;
 /** Bytes of one claim's values as they are stored, but for the last row, and of a request's records: bounds what a lane holds in memory. */
-export const CLAIM_BYTES = 1024 * 1024;
+export const CLAIM_BYTES = 2 * 1024 * 1024;
 /** Lanes that one relay works on at a time: while one waits for the database, others wait for the backbone. */
 export const CONCURRENCY_DEFAULT = 4;
 /** How long a lane is its relay's. After a crash it waits as long, and a request must be answered well before. */

@@ -10,7 +10,7 @@ export interface OutboxTableOptions {
   readonly table: string;
   /** Type of the column `value`. Default: `jsonb`. */
   readonly valueType?: ValueType;
-  /** Rows of one key are in one lane, and lanes are worked on side by side, 1 to 256. Fixed for good. Default: 16. */
+  /** Rows of one key are in one lane, and lanes are worked on side by side, 1 to 256. Fixed for good. Default: 8. */
   readonly lanes?: number;
 }
 

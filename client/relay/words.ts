@@ -34,7 +34,7 @@ export interface RelayOptions {
   readonly table: string;
   /** Lanes worked on at a time, 1 to 256. Default: 4. */
   readonly concurrency?: number;
-  /** Rows taken at a time, 1 to 10,000. Default: 1,000. */
+  /** Rows taken at a time, 1 to 10,000. Default: 2,000. */
   readonly batchRows?: number;
   /** How often an empty outbox is looked at, 10 to 60,000. Default: 500. */
   readonly pollMs?: number;

@@ -1,11 +1,12 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
 import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
-import { type Backbone, openBackbone } from '../../functions/backbone.ts';
+import type { Backbone } from '../../functions/backbone.ts';
 import { fetchHandler } from '../../functions/fetch.ts';
 import { groupsHandler } from '../../functions/groups.ts';
 import { openGroups } from '../../functions/groups-backbone.ts';
 import { produceHandler } from '../../functions/produce.ts';
+import { openProduce } from '../../functions/produce-backbone.ts';
 import { openSubscriptions, subscriptionsHandler } from '../../functions/subscriptions.ts';
 import { topicsHandler } from '../../functions/topics.ts';
 import type { EmbeddedAwsOptions } from '../../local/aws/embedded-aws.ts';
@@ -66,7 +67,7 @@ export async function openApi({ corsOrigins = [], access, random, clock, env, en
   const faults = new FaultHandler(config.requestHandler);
   const dynamodb = new DynamoDBClient({ ...config, requestHandler: faults, maxAttempts: 1 });
   const s3 = new S3Client({ ...config, requestHandler: faults, maxAttempts: 1 });
-  const opened = openBackbone({ dynamodb, s3 }, { ...tables, ...env }, undefined, clock);
+  const opened = openProduce({ dynamodb, s3 }, { ...tables, ...env }, undefined, clock);
   const sleep = clock?.pass && (async (ms: number) => clock.pass!(ms));
   const backbone = { ...opened, ...(random && { random }), ...(sleep && { sleep }) };
   const sqs = new SQSClient({ ...config, requestHandler: faults, maxAttempts: 1 });

@@ -1,6 +1,6 @@
 import { DeleteItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import { type Backbone, openBackbone } from '../../functions/backbone.ts';
+import { openProduce, type ProduceBackbone } from '../../functions/produce-backbone.ts';
 import type { Observation } from '../../shared/domain/observation.ts';
 import type { Batch } from '../../shared/domain/record.ts';
 import type { BatchSlot } from '../../shared/domain/slot.ts';
@@ -26,7 +26,7 @@ export class HandClock {
 
 /** One process of the backbone, with a clock and a network of its own. */
 export interface Host {
-  readonly backbone: Backbone;
+  readonly backbone: ProduceBackbone;
   readonly faults: FaultHandler;
   readonly seen: Observation[];
 }
@@ -56,7 +56,7 @@ export async function openLogBench(options: Partial<Env> = {}): Promise<LogBench
     const s3 = new S3Client({ ...config, requestHandler: faults, maxAttempts: 3 });
     clients.push(dynamodb, s3);
     const seen: Observation[] = [];
-    const opened = openBackbone({ dynamodb, s3 }, env, (observation) => seen.push(observation), {
+    const opened = openProduce({ dynamodb, s3 }, env, (observation) => seen.push(observation), {
       now: () => clock.now() + skewMs,
     });
     const sleep = async (ms: number) => clock.pass(ms);

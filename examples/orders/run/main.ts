@@ -64,4 +64,5 @@ async function run(options: Options, signal: AbortSignal): Promise<number> {
   }
 }
 
-process.exitCode = await main();
+// Functions that were cut off may still be at it.
+process.exit(await main());

@@ -43,7 +43,11 @@ const TABLE = 'shop';
 const STOCK_SHARE = 0.34;
 
 export async function openWorld({ orders, partitions, crashes: rate, seed }: Options): Promise<World> {
-  const local = await startLocalBackbone();
+  let isClosing = false;
+  const local = await startLocalBackbone({
+    // What is cut off in the end fails, and is nobody's fault.
+    onFailure: (message, error) => isClosing || console.error(`orders: ${message}`, error),
+  });
   const dynamodb = new DynamoDBClient(local.clientConfig());
   const backbone = new Vertebra({ endpoint: local.url });
   const stockBefore = Math.ceil(orders * STOCK_SHARE);
@@ -70,6 +74,7 @@ export async function openWorld({ orders, partitions, crashes: rate, seed }: Opt
     },
     countStock: () => countStock(dynamodb),
     async close() {
+      isClosing = true;
       await shop.close();
       await local.dispose();
       dynamodb.destroy();
