@@ -27,6 +27,7 @@ export const COMMON = {
   // A shared machine may be slow, or stop for a while: what hangs is seen a minute later, what is only slow passes.
   testTimeout: 90_000,
   hookTimeout: 90_000,
+  expect: { poll: { timeout: 30_000 } }, // a second, otherwise
   // Whoever watches sees a failure at once; CI tries once more, and says so.
   retry: process.env.CI ? 1 : 0,
   env: {
