@@ -42,7 +42,7 @@ const CLIENTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Of a package, beside a bundle of the bare SDK clients with the commands that it uses. */
-const SIZE_FACTOR_MAX = 1.25;
+const SIZE_FACTOR_MAX = 1.3;
 /** It has five functions' own code, and each client but once. */
 const SIZE_FACTOR_OF_ALL_MAX = 1.45;
 
