@@ -12,6 +12,8 @@ import type { World } from './world.ts';
 const PARALLEL = 16;
 /** Looks in a row at which nothing was left to do: an answer of the provider's may be under way between two of them. */
 const CALM_LOOKS = 3;
+/** How often dead letters are given back. What fails for that long will not do: the books tell. */
+const ROUNDS_MAX = 5;
 /** Nothing has moved for so long: it never will. Prepared records that were abandoned hold a partition for 10 s. */
 const STUCK_MS = 90_000;
 
@@ -43,7 +45,9 @@ export async function runStory(world: World, view: View, options: Options, signa
   view.say('Shipping is back, and catches up.');
   await calm(world, view, signal);
 
-  while (await correct(world, view, foreign)) await calm(world, view, signal);
+  for (let rounds = 0; rounds < ROUNDS_MAX && (await correct(world, view, foreign)); rounds++) {
+    await calm(world, view, signal);
+  }
 
   await world.add('loyalty');
   view.add('loyalty');
