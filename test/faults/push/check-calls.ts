@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { PushHistory, PushViolation, TargetCall } from './history.ts';
 import { isForeign, isTake, type LineHistory, slotsBetween } from './index.ts';
 import { passes } from './record-sink.ts';
@@ -105,6 +106,8 @@ function checkHalves({ name, calls, changes }: LineHistory): PushViolation[] {
     if (told?.kind !== 'failed' || told.at !== undefined || toldAt === undefined || records.length < 2) return [];
     const step = changes.find(({ at, before }) => at >= toldAt && before?.epoch === epoch);
     if (step?.after?.push?.failure === undefined || isTake(step)) return [];
+    // A renewal that landed late, or a record that was processed: it tells nothing of how the call went.
+    if (isDeepStrictEqual(step.before?.push, step.after.push)) return [];
     const next = nextCall(calls, step.at, epoch);
     if (next === undefined || next.records.length <= Math.ceil(records.length / 2)) return [];
     // Retention has overtaken all of it.

@@ -112,7 +112,10 @@ function settledBy(line: LineHistory, { at, before, after }: PositionChange, epo
   return { violations, outcomes };
 }
 
-function wasDelivered({ calls }: LineHistory, offset: number, at: number, epochFrom: number): boolean {
+function wasDelivered(line: LineHistory, offset: number, at: number, epochFrom: number): boolean {
+  const { calls, effects, isOnce } = line;
+  // Whatever is told: what counts is what was done.
+  if (isOnce) return effects.some((effect) => effect.offset === offset && effect.at <= at);
   return calls.some(({ records, told, toldAt = at + 1, epoch }) => {
     if (told === undefined || toldAt > at || epoch < epochFrom) return false;
     if (!records.some((record) => record.offset === offset)) return false;

@@ -1,4 +1,5 @@
 import { checkCalls } from './check-calls.ts';
+import { checkEffects } from './check-effects.ts';
 import { checkPositions } from './check-positions.ts';
 import { checkRedrives } from './check-redrives.ts';
 import type { PushHistory, PushViolation } from './history.ts';
@@ -14,5 +15,6 @@ export function checkPush(history: PushHistory): PushViolation[] {
     ...checkPositions(line, history),
     ...checkCalls(line, history),
     ...checkRedrives(line),
+    ...checkEffects(line),
   ]);
 }

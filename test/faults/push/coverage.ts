@@ -40,6 +40,13 @@ export const PUSH_SITUATIONS = [
   'redriven letter dead again',
   'redriven letter done',
   'redrives stopped',
+  // What functions that process each record once met.
+  'effect done',
+  'effect found done',
+  'effect fenced',
+  'function died',
+  'function stood still',
+  'function went on though it was given up',
 ] as const;
 
 export type PushSituation = (typeof PUSH_SITUATIONS)[number];

@@ -18,7 +18,10 @@ export async function drain(run: PushRun): Promise<void> {
   for (const target of run.targets.values()) target.mood = 'good';
   await run.sleep(ALL_LANDED_MS);
   for (const host of [...world.hosts]) world.crash(host);
+  for (const target of run.targets.values()) target.end();
   world.calm();
+  // Functions fail without a mood, so what stops their subscriptions may be under way.
+  if (run.environment.once) await run.sleep(ALL_LANDED_MS);
   Object.assign(service.habits, { lost: 0, doubled: 0, late: 0, undone: 0 });
   const { id, partitions } = await orders(run);
   for (const [name, wish] of run.wishes) {

@@ -41,6 +41,8 @@ export interface PushEnvironment extends Environment {
   readonly standsStill: number;
   /** Of a target's answer: not to arrive. */
   readonly unanswered: number;
+  /** Targets are functions that process each record once. */
+  readonly once: boolean;
   /** Per phase. */
   readonly pauses: number;
   readonly seeks: number;
@@ -87,6 +89,7 @@ const PLAIN: PushEnvironment = {
   dies: 0.05,
   standsStill: 0.02,
   unanswered: 0.03,
+  once: false,
   pauses: 0.2,
   seeks: 0.1,
   resubscribed: 0,
@@ -108,6 +111,17 @@ const ALONE: PushEnvironment = {
   latest: 0,
   grow: 0,
   pauses: 0,
+};
+
+/** Functions whose effects are done once, with all that may come in between. */
+const ONCE: PushEnvironment = {
+  ...PLAIN,
+  once: true,
+  habits: byName('slow').habits,
+  partitions: 1,
+  moods: ['good', 'slow', 'names', 'names none', 'broken', 'hangs', 'away', 'part'],
+  ...{ dies: 0.15, standsStill: 0.1, unanswered: 0.1, poison: 0.2, changes: 4 },
+  ...{ seeks: 0.5, resubscribed: 0.3, redrives: 0.6, halting: 0 },
 };
 
 export const PUSH_ENVIRONMENTS: readonly PushEnvironment[] = [
@@ -170,4 +184,6 @@ export const PUSH_ENVIRONMENTS: readonly PushEnvironment[] = [
     moods: ['good', 'names', 'names', 'names none', 'away'],
     ...{ partitions: 1, changes: 2, poison: 0.3, redrives: 0.9, halting: 0, dies: 0.1, standsStill: 0.05 },
   },
+  { ...ONCE, name: 'effects once' },
+  { ...ONCE, name: 'effects once, harsh', habits: byName('harsh').habits, resubscribed: 0, recreate: 0.3 },
 ];

@@ -15,6 +15,10 @@ export interface PushHistory {
   readonly sought: readonly { readonly name: string; readonly begin: number }[];
   readonly letters: readonly KeptLetter[];
   readonly letterChanges: readonly LetterChange[];
+  /** What targets that process each record once have done, in the order of time. */
+  readonly effects: readonly Effect[];
+  /** Whether all targets are such. */
+  readonly isOnce: boolean;
   /** Names of dead letters that were told, with the name of their group, and when. */
   readonly told: readonly { readonly group: string; readonly id: string; readonly at: number }[];
   readonly retentionMs: number;
@@ -71,6 +75,14 @@ export interface KeptLetter extends Line {
   readonly error: string;
 }
 
+/** What was done for a record. */
+export interface Effect extends Line {
+  readonly at: number;
+  readonly offset: number;
+  /** As the position was just before. */
+  readonly position: Position | undefined;
+}
+
 /** What is known of a dead letter's way back. */
 export interface LetterState {
   readonly redrives: number;
@@ -110,6 +122,9 @@ export interface PushViolation {
     | 'redrives stopped for nothing'
     | 'redriven out of order'
     | 'redriven to another'
+    | 'effect twice'
+    | 'effect of one who was given up'
+    | 'effect missing'
     | 'unexpected error'
     | 'no end';
   readonly what: string;

@@ -1,6 +1,7 @@
 import type { Subscription } from '../../../shared/domain/subscription.ts';
 import type { HeldSlot } from '../simulator/mirror.ts';
 import {
+  type Effect,
   type KeptLetter,
   type LetterChange,
   lineOf,
@@ -23,6 +24,9 @@ export interface LineHistory {
   readonly redrives: readonly TargetCall[];
   readonly letterChanges: readonly LetterChange[];
   readonly letters: ReadonlyMap<number, KeptLetter>;
+  readonly effects: readonly Effect[];
+  /** Its target processes each record once. */
+  readonly isOnce: boolean;
   readonly slots: readonly HeldSlot[];
   /** As it was first. */
   readonly subscription: Subscription;
@@ -43,6 +47,7 @@ export function linesOf(history: PushHistory): LineHistory[] {
   );
   const letterChanges = groupBy(history.letterChanges, lineOf);
   const letters = groupBy(history.letters, lineOf);
+  const effects = groupBy(history.effects, lineOf);
   const slots = groupBy(history.slots, ({ topicId, partition }) => `${topicId}.${partition}`);
   for (const list of slots.values()) list.sort((a, b) => a.base - b.base);
   const first = new Map<string, Subscription>();
@@ -61,6 +66,7 @@ export function linesOf(history: PushHistory): LineHistory[] {
         calls: calls.get(line) ?? [],
         redrives: redrives.get(line) ?? [],
         letterChanges: letterChanges.get(line) ?? [],
+        ...{ effects: effects.get(line) ?? [], isOnce: history.isOnce },
         // One that was delivered after all may be kept again, by one who was fenced or after a seek: the first one counts.
         letters: new Map((letters.get(line) ?? []).toReversed().map((letter) => [letter.offset, letter])),
         slots: slots.get(`${topicId}.${partition}`) ?? [],

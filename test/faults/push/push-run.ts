@@ -57,6 +57,8 @@ export class PushRun extends Run {
   skewMs = 0;
   /** Makes a new host's deliveries wrong on purpose. */
   sabotage: (ports: PushPorts, host: Host) => void = () => {};
+  /** Makes a new process of a function wrong on purpose. */
+  spoil: (host: Host) => void = () => {};
 
   constructor(world: World, environment: PushEnvironment) {
     super(world, environment);

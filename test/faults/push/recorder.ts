@@ -5,6 +5,7 @@ import type { Item } from '../simulator/expressions.ts';
 import type { Change } from '../simulator/tables.ts';
 import type { World } from '../simulator/world.ts';
 import type {
+  Effect,
   KeptLetter,
   LetterChange,
   LetterState,
@@ -13,6 +14,7 @@ import type {
   SubscriptionItem,
   TargetCall,
 } from './history.ts';
+import { lineOf } from './history.ts';
 
 /** Collects what targets see, and what the table holds of subscriptions, while a simulated world runs. */
 export class PushRecorder {
@@ -21,6 +23,7 @@ export class PushRecorder {
   readonly subscriptions: SubscriptionItem[] = [];
   readonly letters: KeptLetter[] = [];
   readonly letterChanges: LetterChange[] = [];
+  readonly effects: Effect[] = [];
   readonly told: PushHistory['told'][number][] = [];
   readonly made: PushHistory['made'][number][] = [];
   readonly sought: PushHistory['sought'][number][] = [];
@@ -33,6 +36,7 @@ export class PushRecorder {
   }
 
   take({ table, before, after }: Change): void {
+    if (table === 'user') this.#takeEffect(after!);
     const item = after ?? before;
     const pk = item?.pk?.S;
     if (table !== 'state' || pk === undefined) return;
@@ -55,16 +59,23 @@ export class PushRecorder {
     }
   }
 
+  #takeEffect({ pk, sk }: Item): void {
+    const [groupId = '', log = ''] = pk!.S!.split(' ');
+    const line = { groupId, ...parseLogKey(log) };
+    const position = this.positions.findLast((one) => lineOf(one) === lineOf(line))?.after;
+    this.effects.push({ at: this.#world.now, ...line, offset: Number(sk!.S), position });
+  }
+
   tell(body: string): void {
     const { group, id } = JSON.parse(body) as { group: string; id: string };
     this.told.push({ group, id, at: this.#world.now });
   }
 
-  history(of: Pick<PushHistory, 'retentionMs' | 'skewMs' | 'prompt'>): PushHistory {
-    const { calls, positions, subscriptions, letters, letterChanges, told, made, sought } = this;
+  history(of: Pick<PushHistory, 'retentionMs' | 'skewMs' | 'prompt' | 'isOnce'>): PushHistory {
+    const { calls, positions, subscriptions, letters, letterChanges, effects, told, made, sought } = this;
     const { mirror } = this.#world;
     const reservedAt = (...offset: Parameters<typeof mirror.reservedAt>) => mirror.reservedAt(...offset);
-    const found = { calls, positions, subscriptions, letters, letterChanges, told, made, sought };
+    const found = { calls, positions, subscriptions, letters, letterChanges, effects, told, made, sought };
     return { ...of, ...found, slots: mirror.slots, reservedAt };
   }
 }

@@ -1,3 +1,4 @@
+import { commands } from '../../../client/effects/transaction.ts';
 import type { Situation } from '../coverage.ts';
 import { Model } from '../simulator/model.ts';
 import { NoEnd } from '../simulator/scheduler.ts';
@@ -37,6 +38,8 @@ export async function runPushSeed(seed: number, options: PushRunOptions = {}): P
   const environment = options.environment ?? PUSH_ENVIRONMENTS[seed % PUSH_ENVIRONMENTS.length]!;
   const dynamodb = options.dynamodb ?? new Model();
   await dynamodb.empty();
+  // Loaded in mid-run they would take real time.
+  if (environment.once) await commands();
   const { habits, spillAboveBytes, retentionMs, boundMs } = environment;
   const { traced = false } = options;
   const world = new World(dynamodb, { habits, spillAboveBytes, traced, seed });
@@ -51,7 +54,7 @@ export async function runPushSeed(seed: number, options: PushRunOptions = {}): P
     violations.push({ kind: 'no end', what: error.message });
   }
   const prompt = boundMs === undefined ? undefined : { names: run.prompt, boundMs, from: begun + KNOWN_AFTER_MS };
-  const history = run.seen.history({ retentionMs, skewMs: run.skewMs, prompt });
+  const history = run.seen.history({ retentionMs, skewMs: run.skewMs, prompt, isOnce: environment.once });
   for (const [situation, times] of situationsOf(history)) world.coverage.count(situation, times);
   const unexpected = run.violations.map(({ what }): PushViolation => ({ kind: 'unexpected error', what }));
   violations.push(...run.faults, ...unexpected, ...checkPush(history));

@@ -1,5 +1,7 @@
+import type { TransactWriteItemsCommandInput } from '@aws-sdk/client-dynamodb';
 import type { PushState } from '../../../shared/domain/position.ts';
 import type { PartitionId } from '../../../shared/domain/topic.ts';
+import { TABLES } from '../simulator/tables.ts';
 import { PUSH_ENVIRONMENTS, type PushEnvironment } from './environments.ts';
 import { lineOf } from './history.ts';
 import { type PushPorts, replacePort } from './ports.ts';
@@ -32,6 +34,25 @@ const forgetful = (forget: (push: PushState) => PushState) =>
 
 const withoutFailure = (push: PushState, change: Partial<PushState['failure'] & object>): PushState =>
   push.failure === undefined ? push : { ...push, failure: { ...push.failure, ...change } };
+
+/** Functions that change the conditions of what `processOnce` writes beside the user's writes. */
+const unconditional =
+  (kinds: readonly ('Put' | 'Update' | 'ConditionCheck')[], without: (condition?: string) => string | undefined) =>
+  (run: PushRun): void => {
+    run.spoil = (host) =>
+      host.rewrite((operation, input) => {
+        if (operation !== 'TransactWriteItems') return input;
+        const { TransactItems } = input as object as TransactWriteItemsCommandInput;
+        return {
+          TransactItems: TransactItems!.map((item) => {
+            const kind = kinds.find((kind) => item[kind]?.TableName === TABLES.stateTable);
+            if (kind === undefined) return item;
+            const ConditionExpression = without(item[kind]!.ConditionExpression);
+            return { [kind]: { ...item[kind], ConditionExpression } };
+          }),
+        };
+      });
+  };
 
 /**
  * Deliveries that are broken on purpose, each by one wrong port of every host. The product has no switch for any of them.
@@ -217,5 +238,17 @@ export const PUSH_SABOTAGES: Readonly<Record<string, Sabotage>> = {
         return true;
       },
     })),
+  },
+  'an effect whose mark is put whatever is there': {
+    seedsMax: 20,
+    environment: like('effects once'),
+    break: unconditional(['Put'], () => undefined),
+  },
+  'an effect that does not look whose the position is': {
+    seedsMax: 20,
+    environment: like('effects once'),
+    break: unconditional(['Update', 'ConditionCheck'], (condition) =>
+      condition?.replace(' AND #epoch = :epoch AND attribute_exists(#owner)', ''),
+    ),
   },
 };

@@ -2,6 +2,7 @@ import type { Delivered, DeliveryBatch } from '../../../shared/domain/delivery.t
 import type { Host } from '../simulator/host.ts';
 import { recordsOf } from '../simulator/mirror.ts';
 import type { Mood } from './environments.ts';
+import { OnceFunction } from './functions.ts';
 import type { TargetCall } from './history.ts';
 import type { PushRun } from './push-run.ts';
 import { hashOf } from './record-sink.ts';
@@ -18,10 +19,17 @@ export class SimulatedTarget {
   readonly name: string;
   mood: Mood = 'good';
   readonly #run: PushRun;
+  readonly #once: OnceFunction | undefined;
 
   constructor(run: PushRun, name: string) {
     this.#run = run;
     this.name = name;
+    this.#once = run.environment.once ? new OnceFunction(run, name) : undefined;
+  }
+
+  /** Whatever processes it has end here. */
+  end(): void {
+    this.#once?.end();
   }
 
   /** One call from a host: it gets there, is worked on, and is answered, or the host waits no longer. */
@@ -52,17 +60,39 @@ export class SimulatedTarget {
       world.scheduler.after(Math.max(0, deadline - host.now()), '', () => tell(TIMEOUT));
       world.scheduler.after(random.between(1, 20), '', () => {
         call.begin = world.now;
-        const { answer, workMs } = this.#work(records, timeoutMs);
-        call.isInTime = workMs < timeoutMs - 100;
-        world.scheduler.after(workMs, '', () => {
+        const { answer: meant, workMs } = this.#work(records, timeoutMs);
+        const end = (answer: Delivered) => {
           call.end = world.now;
           world.scheduler.note(() => `${this.name} says ${answer.kind}`);
           if (!world.isCalm && random.chance(this.#run.environment.unanswered))
             return this.#run.saw('answer of a target lost');
           world.scheduler.after(random.between(1, 20), '', () => tell(answer));
+        };
+        call.isInTime = workMs < timeoutMs - 100;
+        if (this.#once === undefined) return world.scheduler.after(workMs, '', () => end(meant));
+        call.isInTime = false;
+        void this.#process(this.#once, batch, meant, workMs).then((answer) => {
+          if (isOver) this.#run.saw('function went on though it was given up');
+          call.isInTime = world.now - call.begin! < timeoutMs - 100;
+          if (answer !== undefined) end(answer);
         });
       });
     });
+  }
+
+  /** @returns what the delivery is told; undefined: nothing */
+  async #process(
+    once: OnceFunction,
+    batch: DeliveryBatch,
+    meant: Delivered,
+    workMs: number,
+  ): Promise<Delivered | undefined> {
+    const poison = batch.records.find(({ value }) => this.#isPoison(recordsOf(value!)[0]!));
+    const some = poison?.offset ?? this.#run.random.pick(batch.records).offset;
+    const came = await once.call(batch, (offset) => offset < endOf(meant, some), workMs);
+    if (came === 'done') return meant;
+    if (came === 'died' && this.#run.random.chance(0.5)) return undefined;
+    return { kind: 'failed', error: came === 'died' ? REFUSED : { name: came.name, message: came.message } };
   }
 
   #work(records: TargetCall['records'], timeoutMs: number): { readonly answer: Delivered; readonly workMs: number } {
@@ -101,4 +131,12 @@ export class SimulatedTarget {
   #isPoison(record: string): boolean {
     return hashOf(`${this.name}${record}`) % 1_000 < this.#run.environment.poison * 1_000;
   }
+}
+
+/** The offset before which a call is done that ends like this. @param some where it ends that names no record */
+function endOf(meant: Delivered, some: number): number {
+  if (meant.kind === 'done') return Number.POSITIVE_INFINITY;
+  if (meant.kind === 'part') return meant.next;
+  if ('at' in meant && meant.at !== undefined) return meant.at;
+  return meant.kind === 'failed' ? some : 0;
 }

@@ -35,6 +35,7 @@ export class Mirror {
 
   take({ table, before, after }: Change, now: number): void {
     if (table === 'state') this.#takeState(before, after, now);
+    else if (table !== 'log') return;
     else if (after !== undefined) this.#put(after, now);
     else this.#removed(before!, now);
   }

@@ -126,7 +126,7 @@ export class Model implements DynamoModel {
         return { Code: 'None' };
       } catch (error) {
         if (!(error instanceof ConditionFailed)) throw error;
-        return { Code: 'ConditionalCheckFailed' };
+        return { Code: 'ConditionalCheckFailed', ...(error.Item && { Item: error.Item }) };
       }
     });
     if (reasons.some(({ Code }) => Code !== 'None')) {

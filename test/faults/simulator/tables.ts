@@ -3,7 +3,12 @@ import type { Item } from './expressions.ts';
 export const TABLES = { logTable: 'log', stateTable: 'state' };
 
 /** Names of the partition key (a text) and of the sort key of each table. */
-export const KEYS: Readonly<Record<string, readonly [string, string]>> = { log: ['log', 'last'], state: ['pk', 'sk'] };
+export const KEYS: Readonly<Record<string, readonly [string, string]>> = {
+  log: ['log', 'last'],
+  state: ['pk', 'sk'],
+  /** What those keep who process records. */
+  user: ['pk', 'sk'],
+};
 
 export interface Change {
   readonly table: string;
@@ -14,7 +19,7 @@ export interface Change {
 /** What a request comes to: the answer, or the error that the SDK makes of the refusal. */
 export type Outcome = { readonly output: object } | { readonly error: Error };
 
-/** DynamoDB with the backbone's two tables, without a network: a request is carried out when it is run. */
+/** DynamoDB with the backbone's two tables and one of its users, without a network: a request is carried out when it is run. */
 export interface DynamoModel {
   /** Epoch ms. */
   now: number;
