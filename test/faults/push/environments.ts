@@ -121,7 +121,7 @@ const ONCE: PushEnvironment = {
   partitions: 1,
   moods: ['good', 'slow', 'names', 'names none', 'broken', 'hangs', 'away', 'part'],
   ...{ dies: 0.15, standsStill: 0.1, unanswered: 0.1, poison: 0.2, changes: 4 },
-  ...{ seeks: 0.5, resubscribed: 0.3, redrives: 0.6, halting: 0 },
+  ...{ seeks: 0.5, resubscribed: 0.3, redrives: 0.6, halting: 0, large: 0.01 },
 };
 
 export const PUSH_ENVIRONMENTS: readonly PushEnvironment[] = [
