@@ -35,7 +35,7 @@ checks+=,response_schema_conformance,negative_data_rejection,unsupported_method,
 SCHEMATHESIS_HOOKS=schemathesis_hooks PYTHONPATH=$PWD/.ci PYTHONDONTWRITEBYTECODE=1
 export SCHEMATHESIS_HOOKS PYTHONPATH PYTHONDONTWRITEBYTECODE
 cd .cache # it writes where it stands
-timeout 180 "../$venv/bin/schemathesis" run "$url/v1/openapi.json" \
+timeout 180 "../$venv/bin/schemathesis" --config-file ../.ci/schemathesis.toml run "$url/v1/openapi.json" \
   --checks "$checks" --max-time 60 --request-timeout 30 --seed "${SCHEMATHESIS_SEED:-1}" --no-color --continue-on-failure
 
 # What went wrong inside, the backbone tells itself.
