@@ -35,6 +35,8 @@ export interface PushEnvironment extends Environment {
   readonly filtered: number;
   readonly latest: number;
   readonly halting: number;
+  /** Dead letters in a row, of which one is drawn for each subscription. */
+  readonly haltsAfter: readonly number[];
   readonly backoffsMs: readonly (readonly [min: number, max: number])[];
   /** Of a delivery, in mid-call: to die, to stand still. */
   readonly dies: number;
@@ -81,6 +83,7 @@ const PLAIN: PushEnvironment = {
   filtered: 0.2,
   latest: 0.3,
   halting: 0.1,
+  haltsAfter: [3, 10],
   backoffsMs: [
     [10, 5_000],
     [500, 20_000],
@@ -111,6 +114,13 @@ const ALONE: PushEnvironment = {
   latest: 0,
   grow: 0,
   pauses: 0,
+};
+
+const REDRIVES: PushEnvironment = {
+  ...PLAIN,
+  name: 'redrives',
+  moods: ['good', 'names', 'names', 'names none', 'away'],
+  ...{ partitions: 1, changes: 2, poison: 0.3, redrives: 0.9, halting: 0, dies: 0.1, standsStill: 0.05 },
 };
 
 /** Functions whose effects are done once, with all that may come in between. */
@@ -178,11 +188,15 @@ export const PUSH_ENVIRONMENTS: readonly PushEnvironment[] = [
     concurrency: 4,
     boundMs: 6_000,
   },
+  REDRIVES,
   {
-    ...PLAIN,
-    name: 'redrives',
-    moods: ['good', 'names', 'names', 'names none', 'away'],
-    ...{ partitions: 1, changes: 2, poison: 0.3, redrives: 0.9, halting: 0, dies: 0.1, standsStill: 0.05 },
+    ...REDRIVES,
+    name: 'redrives in vain',
+    moods: ['names', 'names none'],
+    ...{ subscriptions: 1, changes: 0, poison: 0.5, redrives: 1, pauses: 0.9, latest: 0, filtered: 0 },
+    haltsAfter: [2],
+    backoffsMs: [[10, 100]],
+    phaseMs: [60_000, 120_000],
   },
   { ...ONCE, name: 'effects once' },
   { ...ONCE, name: 'effects once, harsh', habits: byName('harsh').habits, resubscribed: 0, recreate: 0.3 },

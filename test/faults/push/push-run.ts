@@ -182,7 +182,7 @@ export class PushRun extends Run {
       timeoutMs: random.pick(environment.timeoutsMs),
       retry: { maxAttempts: random.between(1, 3), minBackoffMs, maxBackoffMs },
       onFailure: random.chance(environment.halting) ? 'halt' : 'deadLetter',
-      haltAfterDeadLetters: random.pick([3, 10]),
+      haltAfterDeadLetters: random.pick(environment.haltsAfter),
       ...filter,
     };
   }
