@@ -21,7 +21,7 @@ const USAGE = `Runs simulated histories of the backbone under faults, and judges
 /** Seeds that a process is given at a time. */
 const CHUNK = 20;
 /** Below this, a situation may be missing by chance. */
-const SEEDS_FOR_COVERAGE = 700;
+const SEEDS_FOR_COVERAGE = 1000;
 const PROGRESS_EVERY_MS = 10_000;
 
 const { values } = parseArgs({
