@@ -151,7 +151,7 @@ export const PUSH_SABOTAGES: Readonly<Record<string, Sabotage>> = {
     environment: like('records fail', { halting: 0 }),
     break: wrong('deadLetters', (letters, run) => ({
       put: async (...letter) => {
-        run.world.scheduler.after(1_000, '', () => void letters.put(...letter));
+        run.world.scheduler.after(1_000, '', () => void letters.put(...letter).catch(() => {})); // a lost one is lost
       },
     })),
   },
