@@ -4,6 +4,7 @@ import { type KnownPlan, PlanCache } from '../../../shared/operations/plan-cache
 import { ProvenOffsets } from '../../../shared/operations/proven-offsets.ts';
 import type { MemberPorts } from '../../../shared/operations/redriven-ports.ts';
 import type { Coverage } from '../coverage.ts';
+import { replacePort } from '../replace-port.ts';
 import type { Host } from '../simulator/host.ts';
 
 const ULID_LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
@@ -36,24 +37,6 @@ export function ulidFrom(random: () => number): string {
 interface Clocked {
   now(): number;
   noteSkew(ms: number): void;
-}
-
-/** Replaces methods of one port of a host's groups; what is not named stays as it is. */
-export function replacePort<K extends keyof MemberPorts>(
-  ports: MemberPorts,
-  port: K,
-  make: (real: MemberPorts[K]) => Partial<MemberPorts[K]>,
-): void {
-  const real = ports[port];
-  const replaced = make(real) as Record<PropertyKey, unknown>;
-  const proxy = new Proxy(real as object, {
-    get(target, name) {
-      if (Object.hasOwn(replaced, name)) return replaced[name];
-      const value = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-  Object.assign(ports, { [port]: proxy });
 }
 
 /** Counts what a host's operations meet in their stores, and notes how wrong a clock they go by. */

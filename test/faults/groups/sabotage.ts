@@ -1,9 +1,10 @@
 import type { Plan } from '../../../shared/domain/plan.ts';
 import type { MemberPorts } from '../../../shared/operations/redriven-ports.ts';
+import { replacePort } from '../replace-port.ts';
 import type { Host } from '../simulator/host.ts';
 import type { World } from '../simulator/world.ts';
 import { GROUP_ENVIRONMENTS, type GroupEnvironment } from './environments.ts';
-import { portsOf, replacePort } from './ports.ts';
+import { portsOf } from './ports.ts';
 
 function like(name: string, changes: Partial<GroupEnvironment> = {}): GroupEnvironment {
   const environment = GROUP_ENVIRONMENTS.find((candidate) => candidate.name === name);

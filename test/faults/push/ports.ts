@@ -90,21 +90,3 @@ export function openPush(host: Host, { world, service, callOf, aside, noteSkew, 
   else if (sources.includes('sweep')) Object.assign(host.backbone, { doorbell: new Doorbell(silent) });
   return ports;
 }
-
-/** Replaces methods of one port of a host's deliveries; what is not named stays as it is. */
-export function replacePort<K extends keyof PushPorts>(
-  ports: PushPorts,
-  port: K,
-  make: (real: PushPorts[K]) => Partial<PushPorts[K]>,
-): void {
-  const real = ports[port];
-  const replaced = make(real) as Record<PropertyKey, unknown>;
-  const proxy = new Proxy(real as object, {
-    get(target, name) {
-      if (Object.hasOwn(replaced, name)) return replaced[name];
-      const value = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-  Object.assign(ports, { [port]: proxy });
-}

@@ -1,10 +1,11 @@
 import type { TransactWriteItemsCommandInput } from '@aws-sdk/client-dynamodb';
 import type { PushState } from '../../../shared/domain/position.ts';
 import type { PartitionId } from '../../../shared/domain/topic.ts';
+import { replacePort } from '../replace-port.ts';
 import { TABLES } from '../simulator/tables.ts';
 import { PUSH_ENVIRONMENTS, type PushEnvironment } from './environments.ts';
 import { lineOf } from './history.ts';
-import { type PushPorts, replacePort } from './ports.ts';
+import type { PushPorts } from './ports.ts';
 import type { PushRun } from './push-run.ts';
 
 function like(name: string, changes: Partial<PushEnvironment> = {}): PushEnvironment {
