@@ -233,6 +233,28 @@ export const RARE: readonly Rare[] = [
     },
   },
   {
+    name: 'a retry is due in an hour, which no delayed message can wait for',
+    provokes: ['Sweep  sqs:SendMessage  DeliveryWake'],
+    async run(bench) {
+      const { trial, server, of } = bench;
+      const topic = await trial.topic('hourly');
+      const retry = { maxAttempts: 10, minBackoffMs: HOUR_MS, maxBackoffMs: HOUR_MS };
+      const path = await bench.subscribe('hourly', topic, { retry });
+      await trial.produce(topic, [{ value: { refuse: 'unless-mended' } }]);
+      await trial.until('a failure', async () => {
+        const { lastError } = await trial.json<{ lastError: unknown }>('GET', path);
+        return lastError !== null;
+      });
+      await trial.topic('hourly', { partitions: 1 }, '-mended');
+      server.advance(HOUR_MS + 60_000);
+      await trial.until('no lag', async () => {
+        await of.target.sweep!();
+        const { partitions } = await trial.json<{ partitions: { lag: number }[] }>('GET', path);
+        return partitions.every(({ lag }) => lag === 0);
+      });
+    },
+  },
+  {
     name: 'what wakes deliveries was switched by hand, and the sweep switches it back',
     provokes: [
       'Sweep  sqs:GetQueueAttributes  DeliveryWake',
