@@ -39,6 +39,7 @@ export function lagTable(offsets: readonly GroupOffset[]): string[] {
     { title: 'COMMITTED', of: ({ committed }) => committed },
     { title: 'END', of: ({ highWatermark }) => highWatermark },
     { title: 'LAG', of: ({ lag }) => lag },
+    ...(offsets.some(({ parked }) => parked) ? [{ title: 'PARKED', of: ({ parked }: GroupOffset) => parked }] : []),
   ]);
   const lag = offsets.reduce((sum, offset) => sum + offset.lag, 0);
   return [...lines, `Lag in all: ${thousands(lag)}`];

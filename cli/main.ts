@@ -9,6 +9,7 @@ import { doctorCommand } from './doctor.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import { groupsCommand } from './groups.ts';
 import { keysCommand } from './keys.ts';
+import { parkedCommand } from './parked.ts';
 import { produceCommand } from './produce.ts';
 import { subscriptionsCommand } from './subscriptions.ts';
 import { Interruption, plain, type Terminal } from './terminal.ts';
@@ -74,7 +75,7 @@ function programOn(terminal: Terminal, runner: Runner): Command {
     .exitOverride();
   const commands = [
     ...[topicsCommand, produceCommand, consumeCommand, groupsCommand],
-    ...[subscriptionsCommand, deadLettersCommand, keysCommand, doctorCommand, upCommand],
+    ...[subscriptionsCommand, deadLettersCommand, parkedCommand, keysCommand, doctorCommand, upCommand],
   ];
   // Made from the program, so that they have its settings.
   for (const add of commands) add(program, runner);

@@ -42,7 +42,7 @@ interface PutOptions {
   readonly maxRecords?: number;
   readonly maxAttempts?: number;
   readonly timeout?: number;
-  readonly onFailure?: 'deadLetter' | 'halt';
+  readonly onFailure?: 'deadLetter' | 'halt' | 'park';
 }
 
 function addPut(subscriptions: Command, run: Runner): void {
@@ -64,7 +64,7 @@ function addPut(subscriptions: Command, run: Runner): void {
     .option('--max-records <count>', 'records of one call at most', wholeNumber(1))
     .option('--max-attempts <count>', 'times that a record is tried', wholeNumber(1))
     .option('--timeout <time>', 'how long a call may take, such as 20s', duration)
-    .option('--on-failure <what>', 'deadLetter or halt');
+    .option('--on-failure <what>', 'what becomes of a record that keeps failing: deadLetter, halt, or park its key');
   run<PutOptions>(put, async ({ vertebra, json, print, tell }, options, name) => {
     const { topic, from, filter, maxRecords, maxAttempts, timeout, onFailure } = options;
     if (typeof from === 'object' && 'offset' in from) {
@@ -154,6 +154,9 @@ async function show({ json, print }: Context, found: SubscriptionDescription): P
     { title: 'LAG', of: (partition) => partition.lag },
     { title: 'ATTEMPTS', of: ({ retrying }) => retrying?.attempts },
     { title: 'NEXT TRY', of: ({ retrying }) => retrying && new Date(retrying.retryAt).toISOString() },
+    ...(found.partitions.some(({ parked }) => parked)
+      ? [{ title: 'PARKED', of: ({ parked }: (typeof found.partitions)[number]) => parked }]
+      : []),
   ]);
   for (const line of lines) await print(line);
   await print(`Lag in all: ${thousands(lag)}`);

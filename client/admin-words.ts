@@ -73,6 +73,8 @@ export interface GroupOffset {
   readonly committed?: number | null;
   readonly highWatermark: number;
   readonly lag: number;
+  /** Of a subscription: keys that are parked; absent: none. */
+  readonly parked?: number;
   readonly metadata?: string;
 }
 

@@ -21,20 +21,22 @@ import type {
 import { ApiError } from './api-error.ts';
 import type { Connection } from './connection.ts';
 import { known } from './option-checks.ts';
-import type { SubscriptionDescription, SubscriptionSettings, SubscriptionSummary } from './subscription-words.ts';
+import { SubscriptionAdmin } from './subscription-admin.ts';
 import { pathOf } from './transport.ts';
 
 const TOPIC_SETTINGS = ['topic', 'numPartitions', 'retentionMs', 'quota', 'maxLag'];
 
 /**
  * Topics, offsets, groups, subscriptions and API keys. Every call is repeated while it fails in a way that may pass, but
- * `rotateSecret`, `redriveDeadLetters` and `createApiKey`: no other does more when it is made twice. Each throws `ApiError`, `ConnectionError` or `RequestTimeout`.
+ * `rotateSecret`, `redriveDeadLetters`, `deadLetterParkedKeys` and `createApiKey`: no other does more when it is made twice. Each throws `ApiError`, `ConnectionError` or `RequestTimeout`.
  */
-export class Admin {
+export class Admin extends SubscriptionAdmin {
   readonly #calls: AdminCalls;
 
   constructor(connection: Connection, { signal }: AdminOptions = {}) {
-    this.#calls = new AdminCalls(connection, signal);
+    const calls = new AdminCalls(connection, signal);
+    super(calls);
+    this.#calls = calls;
   }
 
   /** Finds out whether the endpoint answers. Not needed before other calls. */
@@ -219,51 +221,6 @@ export class Admin {
     const { since, ...rest } = filter ?? {};
     const found = filter && { ...rest, since: since === undefined ? undefined : rfc3339(since) };
     return this.#calls.once('POST', pathOf('groups', groupId, 'dead-letters', 'redrive'), { ...wish, filter: found });
-  }
-
-  /** Subscribes, or changes the settings that are given: what is appended from then on is delivered. */
-  async putSubscription(name: string, { from, ...settings }: SubscriptionSettings): Promise<SubscriptionSummary> {
-    const start = typeof from === 'object' ? { at: rfc3339(from.at) } : from;
-    return this.#calls.send('PUT', pathOf('subscriptions', name), { ...settings, from: start });
-  }
-
-  async listSubscriptions(): Promise<SubscriptionSummary[]> {
-    return this.#calls.list(pathOf('subscriptions'), 'subscriptions');
-  }
-
-  async describeSubscription(name: string): Promise<SubscriptionDescription> {
-    return this.#calls.get(pathOf('subscriptions', name));
-  }
-
-  async pauseSubscription(name: string): Promise<SubscriptionSummary> {
-    return this.#calls.send('POST', pathOf('subscriptions', name, 'pause'), {});
-  }
-
-  /** Delivers again; what had failed is tried at once. */
-  async resumeSubscription(name: string): Promise<SubscriptionSummary> {
-    return this.#calls.send('POST', pathOf('subscriptions', name, 'resume'), {});
-  }
-
-  /** @param topic default: all @param partitions default: all @returns where it goes on */
-  async seekSubscription(seek: {
-    name: string;
-    topic?: string;
-    partitions?: readonly number[];
-    to: OffsetTarget;
-  }): Promise<{ readonly topic: string; readonly partition: number; readonly offset: number }[]> {
-    const { name, to, ...where } = seek;
-    const path = pathOf('subscriptions', name, 'seek');
-    return (await this.#calls.send<{ offsets: [] }>('POST', path, { ...where, to: targetOf(to) })).offsets;
-  }
-
-  /** A new secret; the one before it signs as well for a day. Tried once: a second time would end the one in use. */
-  async rotateSecret(name: string): Promise<string> {
-    return (await this.#calls.once<{ secret: string }>('POST', pathOf('subscriptions', name, 'rotate-secret'), {}))
-      .secret;
-  }
-
-  async deleteSubscriptions(names: readonly string[]): Promise<void> {
-    for (const name of names) await this.#calls.delete(pathOf('subscriptions', name), 'subscription_not_found');
   }
 
   /** Makes an API key: `key` is shown here and never again. Tried once: a second time would make another. */

@@ -91,6 +91,7 @@ export type {
 export { Reader, type ReaderOptions } from './reader.ts';
 export type { RetryPolicy } from './retry.ts';
 export type {
+  ParkedKey,
   SubscriptionDescription,
   SubscriptionPartition,
   SubscriptionSettings,

@@ -19,7 +19,8 @@ export interface SubscriptionSettings {
   /** EventBridge's pattern language over `{key, headers, value}`; null: every record. */
   readonly filter?: object | null;
   readonly retry?: { readonly maxAttempts?: number; readonly minBackoffMs?: number; readonly maxBackoffMs?: number };
-  readonly onFailure?: 'deadLetter' | 'halt';
+  /** What becomes of a record that has used its attempts. `park`: its key waits behind it, and the others go on. Default: deadLetter. */
+  readonly onFailure?: 'deadLetter' | 'halt' | 'park';
   readonly haltAfterDeadLetters?: number;
 }
 
@@ -44,6 +45,28 @@ export interface SubscriptionPartition extends GroupOffset {
   /** What fails there now. */
   readonly retrying?: { readonly offset: number; readonly attempts: number; readonly retryAt: number };
   readonly lastError?: { readonly name: string; readonly message: string; readonly at: number };
+}
+
+/** A key that waits behind a record of its own that failed. */
+export interface ParkedKey {
+  readonly id: string;
+  readonly topic: string;
+  readonly partition: number;
+  readonly key: string;
+  /** The key is no text. */
+  readonly keyEncoding?: 'base64';
+  /** Of the whole key, where only its beginning is shown. */
+  readonly keyBytes?: number;
+  /** Of the record that is next: the one that fails. */
+  readonly offset: number;
+  /** Records of the key that are there and not settled. */
+  readonly waiting: number;
+  readonly attempts: number;
+  readonly error: { readonly name: string; readonly message: string } | null;
+  /** Epoch ms. */
+  readonly parkedAt: number;
+  /** Epoch ms; null: it is being delivered, or will be at once. */
+  readonly nextRetryAt: number | null;
 }
 
 export interface SubscriptionDescription extends SubscriptionSummary {

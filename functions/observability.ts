@@ -3,7 +3,7 @@ import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
 import { BackboneError, type ErrorCode, UnknownLayout } from '../shared/domain/errors.ts';
 import type { Observation } from '../shared/domain/observation.ts';
 import { WriteFailed } from '../shared/domain/write-failed.ts';
-import type { LagReport } from '../shared/operations/measure-lag.ts';
+import type { LagReport, ParkedReport } from '../shared/operations/measure-lag.ts';
 
 /** The function's name, from its environment; the embedded backbone runs them all in one process. */
 const serviceName = process.env.POWERTOOLS_SERVICE_NAME ?? 'vertebra';
@@ -34,6 +34,7 @@ const METRIC_OF = {
   subscription_stopped: 'SubscriptionsStopped',
   removals_deferred: 'RemovalsDeferred',
   records_appended: 'RecordsAppended',
+  keys_parked: 'KeysParked',
   records_read: 'RecordsRead',
 } as const satisfies Record<Observation['kind'], string>;
 
@@ -81,6 +82,16 @@ export function recordLag({ worst, oldestMs, retentionUsed, unsettledMs }: LagRe
   if (oldestMs !== undefined) metrics.addMetric('ConsumerLagAge', MetricUnit.Seconds, oldestMs / 1_000);
   if (retentionUsed !== undefined) metrics.addMetric('RetentionUsed', MetricUnit.Percent, 100 * retentionUsed);
   if (unsettledMs !== undefined) metrics.addMetric('OldestUnsettledSlot', MetricUnit.Seconds, unsettledMs / 1_000);
+}
+
+/** Writes how long keys have been parked: one line for each of the worst, and the oldest of all. Nothing while none is. */
+export function recordParked({ worst, oldestMs }: ParkedReport): void {
+  for (const { subscription, ageMs } of worst) {
+    const one = new Metrics({ namespace, serviceName, defaultDimensions: { subscription } });
+    one.addMetric('OldestParkedKeyAge', MetricUnit.Seconds, ageMs / 1_000);
+    one.publishStoredMetrics();
+  }
+  if (oldestMs !== undefined) metrics.addMetric('OldestParkedKeyAge', MetricUnit.Seconds, oldestMs / 1_000);
 }
 
 /** Counts tasks of the background that were left to the next run. */

@@ -5,6 +5,8 @@ import { type Caller, demand, isAllowed, targetName } from '../shared/domain/rig
 import type { SubscriptionSettings } from '../shared/domain/subscription.ts';
 import { seenIn } from '../shared/domain/topic.ts';
 import { readSubscriptionsEnv } from '../shared/env.ts';
+import { allowedMarks } from '../shared/operations/allowed-sinks.ts';
+import { actOnParked, listParked } from '../shared/operations/parked-keys.ts';
 import { putSubscription } from '../shared/operations/put-subscription.ts';
 import { seekSubscription } from '../shared/operations/seek-subscription.ts';
 import type { SubscriptionPorts } from '../shared/operations/subscription-ports.ts';
@@ -20,6 +22,12 @@ import { DeliverySwitch } from '../shared/store/delivery-switch.ts';
 import { WakeQueue } from '../shared/store/wake-queue.ts';
 import { RemoteCheck } from '../shared/target/remote-check.ts';
 import { jsonAnswer } from '../shared/wire/http-answer.ts';
+import {
+  parkedActAnswer,
+  parkedListAnswer,
+  parseParkedListing,
+  parseParkedRequest,
+} from '../shared/wire/parked-keys.ts';
 import {
   putSubscriptionAnswer,
   seekAnswer,
@@ -80,6 +88,8 @@ function awsSubscriptions(): SubscriptionsBackbone {
 }
 
 function subscriptionRoutes(ports: SubscriptionsBackbone): ApiRoutes {
+  /** With parked keys as this caller may touch them. */
+  const parked = (caller: Caller) => ({ ...ports, pending: allowedMarks(ports.pending, caller) });
   return {
     'PUT /v1/subscriptions/{name}': async (request, _, caller) => {
       const [name, wish] = [subscriptionOf(request), parseSubscriptionRequest(request)];
@@ -105,6 +115,24 @@ function subscriptionRoutes(ports: SubscriptionsBackbone): ApiRoutes {
       subscriptionAnswer(await resumeSubscription(ports, emptyBodyFor(request))),
     'POST /v1/subscriptions/{name}/seek': async (request) =>
       seekAnswer(await seekSubscription(ports, parseSeekRequest(request))),
+    'GET /v1/subscriptions/{name}/parked': async (request, _, caller) => {
+      const { subscription, ...page } = parseParkedListing(request);
+      return parkedListAnswer(await listParked(parked(caller), subscription, page));
+    },
+    'POST /v1/subscriptions/{name}/parked/resume': async (request, deadline, caller) => {
+      const { subscription, ...wish } = parseParkedRequest(request);
+      const { count, more } = await actOnParked(parked(caller), subscription, { ...wish, act: 'resume', deadline });
+      return parkedActAnswer({ resuming: count }, more);
+    },
+    'POST /v1/subscriptions/{name}/parked/dead-letter': async (request, deadline, caller) => {
+      const { subscription, ...wish } = parseParkedRequest(request);
+      const { count, more } = await actOnParked(parked(caller), subscription, {
+        ...wish,
+        act: 'dead-letter',
+        deadline,
+      });
+      return parkedActAnswer({ deadLettering: count }, more);
+    },
     'POST /v1/subscriptions/{name}/rotate-secret': async (request) =>
       jsonAnswer({ secret: await rotateSecret(ports, emptyBodyFor(request)) }),
   };

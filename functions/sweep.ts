@@ -8,7 +8,7 @@ import { BACKGROUND_MARGIN_MS, KEEP_DELIVERIES_MINUTES, SWEEP_RUN_MS } from '../
 import type { Observe } from '../shared/domain/observation.ts';
 import { readSweepEnv, type SweepEnv } from '../shared/env.ts';
 import { keepDeliveries } from '../shared/operations/keep-deliveries.ts';
-import { type LagPorts, measureLag } from '../shared/operations/measure-lag.ts';
+import { type LagPorts, measureLag, measureParked } from '../shared/operations/measure-lag.ts';
 import { type SweepPorts, sweep } from '../shared/operations/sweep.ts';
 import { sweepWakeUps, type WakeSweepPorts } from '../shared/operations/sweep-wake-ups.ts';
 import { DeadLetterObjects } from '../shared/store/dead-letter-objects.ts';
@@ -17,7 +17,7 @@ import { LogPurge } from '../shared/store/log-purge.ts';
 import { SweepLease } from '../shared/store/sweep-lease.ts';
 import { WakeQueue } from '../shared/store/wake-queue.ts';
 import type { Clients } from './backbone.ts';
-import { logFailure, observe, publishObservations, recordLag, recordTasksLeft } from './observability.ts';
+import { logFailure, observe, publishObservations, recordLag, recordParked, recordTasksLeft } from './observability.ts';
 import { awsDynamoDB, CALLS, openTables } from './tables.ts';
 
 export type SweepHandler = (event: unknown, context: Pick<Context, 'getRemainingTimeInMillis'>) => Promise<void>;
@@ -38,6 +38,7 @@ export function sweepHandler(open: () => SweptBackbone): SweepHandler {
       const failures = await sweepWakeUps(ports, stopAt);
       const lag = await measureLag(ports);
       recordLag(lag.report);
+      recordParked(measureParked(ports));
       failures.push(...lag.failures, ...(await sweep(ports, stopAt)), ...(await kept));
       recordTasksLeft(failures.length);
       for (const failure of failures) logFailure('a task of the sweep was left', failure);

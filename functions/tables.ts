@@ -22,6 +22,7 @@ import { Grants } from '../shared/store/grants.ts';
 import { GroupRedriveMarks } from '../shared/store/group-redrives.ts';
 import { GroupTopics } from '../shared/store/group-topics.ts';
 import { Groups } from '../shared/store/groups.ts';
+import { Lanes } from '../shared/store/lanes.ts';
 import { Leftovers } from '../shared/store/leftovers.ts';
 import { Log } from '../shared/store/log.ts';
 import { Members } from '../shared/store/members.ts';
@@ -66,6 +67,7 @@ export function openTables(dynamodb: DynamoDBClient, env: TableEnv, tell: Observ
   const topicItems = new Topics(dynamodb, env.stateTable);
   const apiKeys = new ApiKeys(dynamodb, env.stateTable);
   const grants = new Grants(dynamodb, env.stateTable);
+  const positions = new Positions(dynamodb, env.stateTable);
   return {
     clock,
     writerClock: new WriterClock(clock),
@@ -81,7 +83,8 @@ export function openTables(dynamodb: DynamoDBClient, env: TableEnv, tell: Observ
     members: new Members(dynamodb, env.stateTable),
     assignments: new Assignments(dynamodb, env.stateTable),
     groupTopics: new GroupTopics(dynamodb, env.stateTable),
-    positions: new Positions(dynamodb, env.stateTable),
+    positions,
+    lanes: new Lanes(dynamodb, env.stateTable, positions),
     pushPositions: new PushPositions(dynamodb, env.stateTable),
     touched: new Touched(dynamodb, env.stateTable),
     deadLetters: new DeadLetters(dynamodb, env.stateTable),

@@ -7,6 +7,8 @@ export interface RecordDelivery {
   readonly offset: number;
   /** Of the position's ownership under which it was delivered. */
   readonly epoch: number;
+  /** The parked key's that it was delivered for: its ownership, not the partition's, is what counts. */
+  readonly lane?: string;
   /** It was taken back from the dead letters. */
   readonly isRedriven: boolean;
   /** @param anew what it said before does not fit: group or topic may have been made again */

@@ -24,6 +24,8 @@ export interface LambdaEvent<R extends LambdaRecord = LambdaRecord> {
     /** ms, −1: for ever. */
     readonly retentionMs: number;
     readonly redriven?: boolean;
+    /** The records are of a key that is parked. */
+    readonly lane?: string;
   };
 }
 
@@ -42,13 +44,13 @@ export function deliveriesOf<R extends LambdaRecord>(event: LambdaEvent<R>): Del
   if (vertebra === undefined || records === undefined) {
     throw new InvalidOptions('The event does not come from a subscription: it has no `vertebra`');
   }
-  const { group, groupId, topicId, epoch, retentionMs, redriven = false } = vertebra;
+  const { group, groupId, topicId, epoch, retentionMs, redriven = false, lane } = vertebra;
   const ids = { groupId, topicId, retentionMs };
   return Object.values(records)
     .flat()
     .map((record) => {
       const { topic, partition, offset } = record;
-      const of = { group, topic, partition, offset, epoch, isRedriven: redriven };
+      const of = { group, topic, partition, offset, epoch, isRedriven: redriven, ...(lane !== undefined && { lane }) };
       return { record, delivery: { ...of, identify: async () => ids } };
     });
 }

@@ -180,8 +180,9 @@ export function stateTableOf({ stateTable = process.env.VERTEBRA_STATE_TABLE }: 
 }
 
 /** The record, by the incarnations of its group and topic. */
-export function recordOf({ group, partition, offset, epoch }: RecordDelivery, ids: DeliveryIds): OwnedRecord {
-  return { position: { group: { name: group, id: ids.groupId }, topicId: ids.topicId, partition }, epoch, offset };
+export function recordOf({ group, partition, offset, epoch, lane }: RecordDelivery, ids: DeliveryIds): OwnedRecord {
+  const of = { group: { name: group, id: ids.groupId }, topicId: ids.topicId, partition };
+  return { position: { ...of, ...(lane !== undefined && { lane }) }, epoch, offset };
 }
 
 /** Epoch s, 0: never. No record outlives its mark. */
@@ -194,8 +195,8 @@ function logTable(): string[] {
   return table ? [table] : [];
 }
 
-function keyOf({ position: { group, topicId, partition }, epoch }: OwnedRecord): string {
-  return `${group.id} ${topicId} ${partition} ${epoch}`;
+function keyOf({ position: { group, topicId, partition, lane = '' }, epoch }: OwnedRecord): string {
+  return `${group.id} ${topicId} ${partition} ${lane} ${epoch}`;
 }
 
 function remember(known: Map<string, number>, key: string, committed: number): void {

@@ -36,6 +36,8 @@ const APPEND_MS = 2 * FILL_DEADLINE_MS;
 const LAG_S = 15 * 60;
 /** Of the time for which records are kept, in percent: as much is left to act. */
 const RETENTION_USED = 50;
+/** A key that has been parked for so long, in s, waits for a person: its target has had time to come back by itself. */
+const PARKED_S = 3_600;
 /** A slot is settled by whoever reads there 2 s after it was reserved, or 10. */
 const UNSETTLED_S = 60;
 /** Beyond the longest delay of a message, and the longest delivery: 15 min each. In s. */
@@ -184,6 +186,11 @@ function ofDeliveries(metrics: BackboneMetrics): Record<string, Watch> {
       metric: metrics.own('RecordsExpired', Stats.SUM, 'deliver'),
       means: 'Records expired before a subscription was given them',
       threshold: 1,
+    },
+    ParkedKeys: {
+      metric: metrics.own('OldestParkedKeyAge', Stats.MAXIMUM, 'sweep'),
+      means: 'A key of a subscription has been parked for an hour',
+      threshold: PARKED_S,
     },
     UnsettledSlot: {
       metric: metrics.own('OldestUnsettledSlot', Stats.MAXIMUM, 'sweep'),

@@ -19,7 +19,7 @@ export interface SubscribeProps {
     | { readonly maxAttempts?: number; readonly minBackoffMs?: number; readonly maxBackoffMs?: number }
     | undefined;
   /** What becomes of a record that has failed so often. Default `deadLetter`. */
-  readonly onFailure?: 'deadLetter' | 'halt' | undefined;
+  readonly onFailure?: 'deadLetter' | 'halt' | 'park' | undefined;
   /** So many dead letters in a row, in one partition, are an outage: the subscription halts. Default 10. */
   readonly haltAfterDeadLetters?: number | undefined;
   /** Tell `alarmTopic` when a record has waited so long; a minute or longer. Default: the backbone's own alarms alone. */

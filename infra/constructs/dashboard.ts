@@ -39,7 +39,10 @@ export class Dashboard extends Construct {
           ]),
         ],
         [
-          graph('Longest wait of a subscription, s', [metrics.bySubscription('ConsumerLagAge')]),
+          graph('Longest wait of a subscription, s', [
+            metrics.bySubscription('ConsumerLagAge'),
+            metrics.own('OldestParkedKeyAge', Stats.MAXIMUM, 'sweep'),
+          ]),
           graph('Lag of subscriptions, records', [metrics.bySubscription('ConsumerLag')]),
         ],
         [

@@ -22,7 +22,7 @@ import {
 import { Construct } from 'constructs';
 import { ENV } from '../../shared/env.ts';
 import { allowKey } from './encryption.ts';
-import { OF_LETTERS, OF_UPLOADS, RIGHTS, type Rights } from './storage-rights.ts';
+import { OF_LANES, OF_LETTERS, OF_UPLOADS, RIGHTS, type Rights } from './storage-rights.ts';
 
 export interface LogStorageProps {
   /** Whether the data survives the stack, and is protected from deletion meanwhile. Default true. */
@@ -152,12 +152,13 @@ export class LogStorage extends Construct {
 
   #grant(
     fn: LambdaFunction,
-    { log, state, uploads = [], letters = [], objects = [], deadLetters = [], bucket = [] }: Rights,
+    { log, state, uploads = [], letters = [], lanes = [], objects = [], deadLetters = [], bucket = [] }: Rights,
   ): void {
     allow(fn, this.log.tableArn, 'dynamodb', log);
     allow(fn, this.state.tableArn, 'dynamodb', state);
     allow(fn, this.state.tableArn, 'dynamodb', uploads, OF_UPLOADS);
     allow(fn, this.state.tableArn, 'dynamodb', letters, OF_LETTERS);
+    allow(fn, this.state.tableArn, 'dynamodb', lanes, OF_LANES);
     this.#allowObjects(fn, '*', objects, 'Every object in the bucket is a payload of this backbone.');
     this.#allowObjects(
       fn,

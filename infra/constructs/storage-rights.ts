@@ -6,6 +6,8 @@ export interface Rights {
   readonly uploads?: readonly string[];
   /** On the State table's items of dead letters, and of their redrives, alone. */
   readonly letters?: readonly string[];
+  /** On the State table's lanes of parked keys and their marks alone, and on the positions that a transaction names beside them. */
+  readonly lanes?: readonly string[];
   readonly objects?: readonly string[];
   /** On the payloads of dead letters alone. */
   readonly deadLetters?: readonly string[];
@@ -65,6 +67,8 @@ export const RIGHTS = {
     uploads: ['DeleteItem'],
     // those that were delivered after all
     letters: ['DeleteItem'],
+    // those of keys that are back
+    lanes: ['DeleteItem'],
     // bring a spilled payload, and sign for uploaded ones; a payload follows its slot
     objects: ['GetObject', 'DeleteObject'],
     deadLetters: ['PutObject'],
@@ -90,13 +94,18 @@ export const RIGHTS = {
     // list and delete what deleted topics left
     log: ['Query', 'BatchWriteItem'],
     // find leftovers and their uploads; whether one has been made after all; close, mark and remove heads; what deleted
-    // groups left; the lease
-    state: ['Query', 'GetItem', 'UpdateItem', 'DeleteItem'],
+    // groups left; the lease; keep in sight what is behind, and take out of it what is not
+    state: ['Query', 'GetItem', 'PutItem', 'UpdateItem', 'DeleteItem'],
     deadLetters: ['DeleteObject'],
   },
 } as const satisfies Record<string, Rights>;
 
 /** Partition keys of uploads in the State table, as `shared/store/keys.ts` makes them. */
 export const OF_UPLOADS = { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['uploads#*'] } };
+const ULID = '?'.repeat(26);
+/** Partition keys of lanes, of all marks, and of positions, likewise: whether a transaction's other keys count, AWS does not say. */
+export const OF_LANES = {
+  'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['*#lanes#*', 'pending', `*#${ULID}#${ULID}.*`] },
+};
 /** Partition keys of dead letters and of their redrives, likewise. */
 export const OF_LETTERS = { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['*#dead-letters', '*#redrives'] } };

@@ -31,7 +31,9 @@ export interface DeliveryBatch {
   readonly topic: string;
   readonly topicId: string;
   readonly partition: number;
-  /** Of the position's ownership: a target that keeps the highest one it saw can tell a late call. */
+  /** The parked key's that it is of, if it is (`lane.ts`). */
+  readonly lane?: string;
+  /** Of the position's ownership, or the lane's: a target that keeps the highest one it saw can tell a late call. */
   readonly epoch: number;
   /** How long the topic keeps its records: ms, −1: for ever. */
   readonly retentionMs: number;

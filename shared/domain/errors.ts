@@ -20,6 +20,7 @@ export type ErrorCode =
   | 'group_not_found'
   | 'member_not_found'
   | 'dead_letter_not_found'
+  | 'parked_key_not_found'
   | 'subscription_not_found'
   | 'group_is_subscription'
   | 'group_is_pull'

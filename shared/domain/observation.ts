@@ -5,7 +5,7 @@ export type Observation =
   | { readonly kind: 'removals_deferred'; readonly count: number }
   | { readonly kind: 'topic_purged'; readonly topicId: string }
   | { readonly kind: 'group_purged'; readonly groupId: string }
-  | { readonly kind: 'positions_reset' | 'dead_letters' | 'records_expired'; readonly count: number }
+  | { readonly kind: 'positions_reset' | 'dead_letters' | 'records_expired' | 'keys_parked'; readonly count: number }
   | { readonly kind: 'subscription_stopped'; readonly group: string }
   | { readonly kind: 'payload_missing' | 'payload_corrupt'; readonly log: string }
   | {

@@ -1,9 +1,12 @@
 import type { GroupId } from './group.ts';
+import type { LaneAbout } from './lane.ts';
 import type { PartitionId } from './topic.ts';
 
 /** What a group holds of one partition: the key of it. */
 export interface PositionId extends PartitionId {
   readonly group: GroupId;
+  /** Of one parked key alone (`lane.ts`); absent: of the partition. */
+  readonly lane?: string;
 }
 
 /** How far a group is in one partition, and whose it is now. */
@@ -20,6 +23,10 @@ export interface Position {
   readonly until?: number;
   /** Of subscriptions. */
   readonly push?: PushState;
+  /** Lanes of the keys that are parked: their records are passed over here, each has a position of its own. Absent: none. */
+  readonly parked?: ReadonlySet<string>;
+  /** Of a lane. */
+  readonly about?: LaneAbout;
 }
 
 /** What a subscription remembers of a partition beside how far it is. */
@@ -34,6 +41,12 @@ export interface PushState {
   readonly isSlow?: boolean;
   /** Offsets that retention has overtaken, all in all; absent: none. */
   readonly expired?: number;
+  /** Records of parked keys that were passed over, by lane, the one that failed among them. */
+  readonly passed?: ReadonlyMap<string, number>;
+  /** Of a lane: records of its key that are settled since it was parked. */
+  readonly settled?: number;
+  /** Of a lane: it has come to where its partition was. */
+  readonly isReady?: boolean;
   /** What went wrong last, settled or not. */
   readonly lastError?: { readonly name: string; readonly message: string /** Epoch ms. */; readonly at: number };
 }

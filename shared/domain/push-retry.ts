@@ -1,7 +1,7 @@
 import type { Delivered, DeliveryError } from './delivery.ts';
 import { SLOW_CALL_MS } from './limits.ts';
 import type { Failure, PushState } from './position.ts';
-import type { SubscriptionSettings } from './subscription.ts';
+import type { OnFailure, SubscriptionSettings } from './subscription.ts';
 
 /** One call to a target. */
 export interface Call {
@@ -19,7 +19,7 @@ export interface Call {
  *
  * - `went`: go on; `hasMore`: at once.
  * - `retry`: go on from there, at the failure's `retryAt`.
- * - `dead`: the record at `committed` has to be kept as a dead letter.
+ * - `dead`: the record at `committed` has to be kept as a dead letter, or its key to be parked.
  * - `stop`: nothing more is to be sent until somebody has looked.
  */
 export type Outcome =
@@ -43,7 +43,10 @@ export interface Stop {
   readonly error: DeliveryError;
 }
 
-type Policy = Pick<SubscriptionSettings, 'retry' | 'onFailure' | 'haltAfterDeadLetters'>;
+/** `insist`: a record that has used its attempts is tried on, for ever. */
+export type Policy = Pick<SubscriptionSettings, 'retry' | 'haltAfterDeadLetters'> & {
+  readonly onFailure: OnFailure | 'insist';
+};
 
 const TOO_LARGE: DeliveryError = { name: 'target_too_large', message: 'the record is too large for its target' };
 
@@ -109,10 +112,10 @@ export function judgeCall(
   }
   const alone = { ...failure, attempts: failure.attempts + 1, absences: 0, span: 1, end: committed + 1 };
   if (alone.attempts < policy.retry.maxAttempts) return retryIn(alone, alone.attempts);
+  if (policy.onFailure === 'insist') return retryIn(alone, alone.attempts, policy.retry.maxBackoffMs);
   if (policy.onFailure === 'halt') {
     const reason = `a record failed ${alone.attempts} times`;
-    // Who resumes it has mended something: the record's attempts count from the start.
-    const push = { ...failed, failure: { ...alone, attempts: 0 } };
+    const push = withoutAttempts({ ...failed, failure: alone });
     return { kind: 'stop', committed, push, stop: { state: 'halted', reason, error } };
   }
   const { attempts, firstFailedAt } = alone;
@@ -136,10 +139,23 @@ export function afterDeadLetter(
   return { push: withoutRow(push), stop: { state: 'halted', reason, error: letter.error } satisfies Stop };
 }
 
-/** What follows when retention has overtaken what was committed. @param logStart the offset from which on there is something */
-export function afterExpiry({ failure, ...rest }: PushState, committed: number, logStart: number): PushState {
-  const expired = (rest.expired ?? 0) + logStart - committed;
-  return { ...rest, expired, ...rangeAfter(failure, logStart) };
+/** What follows once the key of the record that failed is parked. @param committed the offset behind it */
+export function afterParking({ failure, ...rest }: PushState, committed: number, lane: string): PushState {
+  const passed = new Map(rest.passed).set(lane, 1);
+  return { ...rest, passed, ...rangeAfter(failure, committed) };
+}
+
+/** Who resumes what was stopped has mended something: the record's attempts count from the start. */
+export function withoutAttempts({ failure, ...push }: PushState): PushState {
+  return failure === undefined ? push : { ...push, failure: { ...failure, attempts: 0 } };
+}
+
+/**
+ * What follows when retention has overtaken what was committed.
+ * @param logStart the offset from which on there is something @param count of offsets that are lost by it
+ */
+export function afterExpiry({ failure, ...rest }: PushState, logStart: number, count: number): PushState {
+  return { ...rest, expired: (rest.expired ?? 0) + count, ...rangeAfter(failure, logStart) };
 }
 
 /** What follows when the target itself has moved the position, though its call failed. @param committed where it is now */
@@ -154,7 +170,7 @@ function rangeAfter(failure: Failure | undefined, committed: number): { readonly
 }
 
 function went(push: PushState, call: Call, committed: number, hasMore: boolean): Outcome {
-  const { failure, redrivesFailed, expired, lastError } = push;
+  const { failure, redrivesFailed, expired, passed, settled, lastError } = push;
   const isSlow = call.tookMs >= SLOW_CALL_MS;
   return {
     kind: 'went',
@@ -164,6 +180,8 @@ function went(push: PushState, call: Call, committed: number, hasMore: boolean):
       ...(redrivesFailed !== undefined && { redrivesFailed }),
       ...(isSlow && { isSlow }),
       ...(expired !== undefined && { expired }),
+      ...(passed && { passed }),
+      ...(settled !== undefined && { settled }),
       ...(lastError && { lastError }),
     },
     hasMore: hasMore || (failure !== undefined && committed >= failure.end),

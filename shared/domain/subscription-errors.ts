@@ -11,6 +11,16 @@ export class SubscriptionNotFound extends BackboneError {
   }
 }
 
+/** No key of the subscription is parked by this id, or none any more. Nothing was done. */
+export class ParkedKeyNotFound extends BackboneError {
+  readonly code = 'parked_key_not_found';
+  override readonly data: ErrorData;
+  constructor(subscription: string, id: string) {
+    super(`Subscription '${subscription}' has no parked key '${id}': it is back, or never was parked`);
+    this.data = { subscription, id };
+  }
+}
+
 /** The backbone itself is the group's only member, and whoever looks after it does so by its subscription. Nothing was written. */
 export class GroupIsSubscription extends BackboneError {
   readonly code = 'group_is_subscription';

@@ -6,7 +6,7 @@ import type { TargetSpec } from './target-spec.ts';
 export type SubscriptionStart = 'earliest' | 'latest' | { /** Epoch ms. */ readonly at: number };
 
 /** What becomes of a record that was tried as often as it may be. */
-export type OnFailure = 'deadLetter' | 'halt';
+export type OnFailure = 'deadLetter' | 'halt' | 'park';
 
 /** What a subscriber may settle. */
 export interface SubscriptionSettings {

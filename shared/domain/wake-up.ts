@@ -18,6 +18,8 @@ export interface WakeUp extends PartitionId {
   readonly to?: Subscriber;
   /** Dead letters of the partition are to be given back. */
   readonly isRedrive?: boolean;
+  /** A parked key of the partition: its lane alone is to be served. */
+  readonly lane?: string;
   /** Times that a delivery has sent it on. */
   readonly hop: number;
   /** The position's, when it was sent on because somebody was at it, or it had failed. With another one that is over. */
@@ -41,4 +43,9 @@ export interface Pending extends PartitionId {
   readonly dueAt: number;
   /** Dead letters of the partition are to be given back: a mark of its own, beside one for what is behind. */
   readonly isRedrive?: boolean;
+  /** The mark of a parked key, there for as long as the key is parked, and due from the start. */
+  readonly lane?: string;
 }
+
+/** The mark of a parked key: `dueAt` is when it was parked. */
+export type LaneMark = Pending & { readonly lane: string };

@@ -1,7 +1,9 @@
 import type { DeadLetter, DeadLetterId } from '../domain/dead-letter.ts';
 import type { Group, GroupId } from '../domain/group.ts';
+import type { LaneId } from '../domain/lane.ts';
 import { type Caller, demand, isAllowed, type Right } from '../domain/rights.ts';
 import type { Page } from '../domain/topic.ts';
+import type { LaneMark } from '../domain/wake-up.ts';
 import type { PollSink } from './group-requests.ts';
 import type { DeadLetterSink } from './list-dead-letters.ts';
 
@@ -91,4 +93,29 @@ export async function allowedByGroup<
   const right = group?.isSubscription ? 'subscribe' : 'consume';
   demand(caller, right, { group: name });
   return { ...ports, deadLetters: allowedStore(ports.deadLetters, caller, right) };
+}
+
+/** Parked keys as whoever shows them, or acts on them, looks them up. */
+interface Marks {
+  lanesOf(group: GroupId, limit: number, after?: string): Promise<Page<LaneMark>>;
+  ofLane(id: LaneId): Promise<LaneMark | undefined>;
+}
+
+/** Parked keys for a caller who may subscribe to some of their topics: as `allowedStore` of dead letters. */
+export function allowedMarks(marks: Marks, caller: Caller): Marks {
+  if (caller.rights === 'every') return marks;
+  return {
+    async lanesOf(group, limit, after) {
+      const page = await marks.lanesOf(group, limit, after);
+      const items = page.items.filter(({ to }) =>
+        isAllowed(caller, 'subscribe', { topic: to.topic, group: group.name }),
+      );
+      return { ...page, items };
+    },
+    async ofLane(id) {
+      const mark = await marks.ofLane(id);
+      if (mark !== undefined) demand(caller, 'subscribe', { topic: mark.to.topic, group: id.group.name });
+      return mark;
+    },
+  };
 }

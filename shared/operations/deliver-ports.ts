@@ -1,6 +1,7 @@
 import type { DeadLetter, DeadLetterId, Redrive } from '../domain/dead-letter.ts';
 import type { DeliveryRecord, Target } from '../domain/delivery.ts';
 import type { GroupId } from '../domain/group.ts';
+import type { Lane, LaneId } from '../domain/lane.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
 import type { Subscription, SubscriptionChange } from '../domain/subscription.ts';
 import type { PartitionId } from '../domain/topic.ts';
@@ -18,6 +19,10 @@ export interface CallRoom {
   readonly bytes: number;
   /** Offset that is not to be reached; absent: none. */
   readonly end?: number;
+  /** Lanes whose keys are passed over. */
+  readonly parked?: ReadonlySet<string>;
+  /** The lane whose keys alone are taken. */
+  readonly lane?: string;
 }
 
 /** Takes the records of one partition for one call: those that a filter lets through. */
@@ -27,6 +32,12 @@ export interface DeliverySink extends LinkingSink {
   readonly unreadable: { readonly offset: number; readonly reason: 'payload_missing' | 'payload_corrupt' } | undefined;
   /** The record at an offset of a slot that was taken, as dead letters keep it. */
   keep(offset: number): Uint8Array;
+  /** What was passed over for its key is parked, by offset. */
+  readonly passed: readonly { readonly offset: number; readonly lane: string }[];
+  /** The lane of a record's key. */
+  laneOf(key: Uint8Array): string;
+  /** Since when, and until when the log keeps a record that was taken: epoch ms; `until` absent: for ever. */
+  life(offset: number): { readonly since: number; readonly until?: number };
 }
 
 /** `upload`: the value was uploaded, and is to be had there. */
@@ -89,6 +100,28 @@ export interface DeliverPorts extends GroupPorts, KeepPorts, WakePorts {
       by: { readonly owner: string; readonly epoch: number },
       to: { readonly committed: number; readonly epoch: number; readonly until?: number; readonly push: PushState },
     ): Promise<boolean | { readonly committed: number }>;
+  };
+  /** Of parked keys: each is made, and removed, in one write with what its partition's position passes over. */
+  readonly lanes: {
+    /** As some replica has them. */
+    list(position: PositionId): Promise<readonly (Lane & { readonly lane: string })[]>;
+    /** @returns false: the position is no longer its owner's, and nothing was written */
+    park(
+      to: Subscriber,
+      id: LaneId,
+      by: { readonly owner: string; readonly epoch: number },
+      step: { readonly committed: number; readonly epoch: number; readonly until: number; readonly push: PushState },
+      lane: Lane,
+    ): Promise<boolean>;
+    /** @returns false: position or lane is no longer its owner's, and nothing was written */
+    handBack(
+      id: LaneId,
+      by: { readonly owner: string; readonly epoch: number },
+      step: { readonly committed: number; readonly epoch: number; readonly until: number },
+      lane: { readonly owner: string; readonly epoch: number },
+    ): Promise<boolean>;
+    /** Unless the key was parked anew. */
+    remove(id: LaneId, parkedAt: number): Promise<void>;
   };
   readonly pending: {
     put(pending: Pending): Promise<void>;

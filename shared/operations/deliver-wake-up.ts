@@ -10,6 +10,7 @@ import { createPositions } from './create-positions.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
 import { DeliveryRun } from './delivery-run.ts';
 import { findTopic } from './group-topics.ts';
+import { LaneRun } from './lane-run.ts';
 import { RedriveRun } from './redrive-run.ts';
 
 export interface DeliverCall {
@@ -82,7 +83,8 @@ async function deliverOwn(
   { deadline }: Pick<DeliverCall, 'deadline'>,
 ): Promise<void> {
   const { to, topicId, partition } = wakeUp;
-  const id = { group: to.group, topicId, partition };
+  const { lane } = wakeUp;
+  const id = { group: to.group, topicId, partition, ...(lane !== undefined && { lane }) };
   let seen: number | undefined;
   for (let looks = 0; looks < LOOKS_MAX; looks++) {
     const found = await find(ports, id, to);
@@ -97,7 +99,7 @@ async function deliverOwn(
       await ports.sleep(waitMs);
       continue;
     }
-    if (ports.aside !== undefined && position.push?.isSlow) return handAside(ports, wakeUp);
+    if (ports.aside !== undefined && (lane !== undefined || position.push?.isSlow)) return handAside(ports, wakeUp);
     if (wakeUp.isRedrive) {
       const end = await new RedriveRun(ports, { subscription, id, position, deadline }).run();
       if (end.kind === 'stopped') return;
@@ -110,8 +112,11 @@ async function deliverOwn(
     }
     const topic = await topicOf(ports, to.topic, topicId);
     if (topic === undefined) return;
-    const run = new DeliveryRun(ports, { subscription, topic, id, to, position, deadline });
-    const end = await run.run(wakeUp.last !== undefined && wakeUp.last >= position.committed);
+    const of = { subscription, topic, id, to, position, deadline };
+    const end =
+      lane === undefined
+        ? await new DeliveryRun(ports, of).run(wakeUp.last !== undefined && wakeUp.last >= position.committed)
+        : await new LaneRun(ports, { ...of, id: { ...id, lane } }).run();
     if (end.kind === 'idle') return;
     if (end.kind === 'unsettled') return sendOn(ports, wakeUp, UNSETTLED_WAIT_MS);
     if (end.kind === 'later') return sendOn(ports, wakeUp, end.waitMs);
@@ -144,6 +149,7 @@ async function find(
   if (subscription?.group.id !== id.group.id || subscription.state !== 'active') return undefined;
   if (!subscription.topics.includes(to.topic)) return undefined;
   if (position !== undefined) return { subscription, position };
+  if (id.lane !== undefined) return undefined;
   // One that it knew is made with the subscription.
   if (id.partition < to.known) return undefined;
   const made = await makeAdded(ports, id, to.topic);
@@ -190,10 +196,12 @@ async function handAside(ports: DeliverPorts, wakeUp: Own): Promise<void> {
 }
 
 async function sendOn(ports: DeliverPorts, wakeUp: Own, delayMs: number, epoch?: number): Promise<void> {
-  const { to, topicId, partition, hop, isRedrive } = wakeUp;
+  const { to, topicId, partition, hop, isRedrive, lane } = wakeUp;
   if (hop < WAKE_HOPS_MAX) {
     return ports.wakeQueue.wake([{ ...sentOn(wakeUp), ...(epoch !== undefined && { epoch }) }], delayMs);
   }
+  // A lane has its mark for as long as it is there.
+  if (lane !== undefined) return;
   const dueAt = ports.clock.now() + delayMs;
   await ports.pending.put({ to, topicId, partition, dueAt, ...(isRedrive && { isRedrive }) });
 }

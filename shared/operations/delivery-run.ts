@@ -1,36 +1,12 @@
-import type { DeliveryRecord } from '../domain/delivery.ts';
-import { OffsetOutOfRange, TopicNotFound } from '../domain/errors.ts';
+import { nextEpoch } from '../domain/group.ts';
+import { aboutKey, lastCallAt } from '../domain/lane.ts';
 import { PUSH_WAIT_MS_MAX, WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
-import type { Position, PositionId, PushState } from '../domain/position.ts';
-import {
-  afterDeadLetter,
-  afterExpiry,
-  afterMove,
-  judgeCall,
-  type Letter,
-  limitsOf,
-  type Stop,
-} from '../domain/push-retry.ts';
-import type { Subscription } from '../domain/subscription.ts';
-import type { Topic } from '../domain/topic.ts';
-import type { Subscriber } from '../domain/wake-up.ts';
+import { HAND_BACK_EVERY_MS, PARKED_KEYS_MAX, PARKED_RECORDS_MAX } from '../domain/park-limits.ts';
+import { afterParking, type Letter, withoutAttempts } from '../domain/push-retry.ts';
 import type { DeliverPorts, DeliverySink } from './deliver-ports.ts';
-import { keepDeadLetter } from './keep-dead-letter.ts';
-import { lookAtPartition } from './partition-look.ts';
-import { PositionLease, type Progress } from './position-lease.ts';
-import { standingOf, stopSubscription } from './stop-subscription.ts';
-
-/** What a run is about. */
-export interface RunOf {
-  readonly subscription: Subscription;
-  readonly topic: Topic;
-  readonly id: PositionId;
-  readonly to: Subscriber;
-  /** As it was read, strongly: nobody owns it. */
-  readonly position: Position;
-  /** Epoch ms at which whoever runs this is ended. */
-  readonly deadline: number;
-}
+import { LaneRun } from './lane-run.ts';
+import { type Read, type RunOf, Serving } from './serving.ts';
+import { wakeLane } from './wake-lane.ts';
 
 /**
  * How a run ended. `taken`: somebody else is faster, look again. `later`: there is more to do, then. `aside`: where it
@@ -39,11 +15,6 @@ export interface RunOf {
 export type RunEnd =
   | { readonly kind: 'idle' | 'taken' | 'unsettled' | 'aside' }
   | { readonly kind: 'later'; readonly waitMs: number };
-
-type Read =
-  | { readonly kind: 'read'; readonly sink: DeliverySink; readonly next: number; readonly hasMore: boolean }
-  | { readonly kind: 'overtaken'; readonly logStart: number }
-  | { readonly kind: 'gone' };
 
 /** What a step leads to; `look`: the position was released, and whether something came meanwhile is to be seen. */
 type Went = 'on' | 'look' | RunEnd;
@@ -55,17 +26,19 @@ const AT_ONCE: RunEnd = { kind: 'later', waitMs: 0 };
 export class DeliveryRun {
   readonly #ports: DeliverPorts;
   readonly #of: RunOf;
-  readonly #lease: PositionLease;
-  #committed: number;
-  #push: PushState;
+  readonly #serving: Serving;
+  /** Lanes whose keys are passed over. */
+  readonly #parked: Set<string>;
+  /** Records that lanes have settled, as they were seen last. */
+  readonly #settled = new Map<string, number>();
+  #lanesSeenAt = 0;
 
   constructor(ports: DeliverPorts, of: RunOf) {
     this.#ports = ports;
     this.#of = of;
-    const { subscription, id, position, deadline } = of;
-    this.#lease = new PositionLease(ports, id, position.epoch, subscription.timeoutMs, deadline);
-    this.#committed = position.committed;
-    this.#push = position.push ?? {};
+    this.#serving = new Serving(ports, of);
+    this.#parked = new Set(of.position.parked);
+    this.#forgetPassed();
   }
 
   /**
@@ -73,105 +46,94 @@ export class DeliveryRun {
    * @throws {Throttled | Unavailable | WriteFailed} the position is released, if that could be
    */
   async run(isCertain: boolean): Promise<RunEnd> {
+    const { lease } = this.#serving;
     try {
-      for (let mustTake = isCertain; ; mustTake = false) {
-        if (!this.#lease.hasTime()) return AT_ONCE;
+      for (let mustTake = isCertain || (await this.#isAwaited()); ; mustTake = false) {
+        if (!lease.hasTime()) return AT_ONCE;
         const end = await this.#runOnce(mustTake);
         if (end !== 'look') return end;
         // What came while this run was at it was dropped: whoever lets go looks.
         const head = await this.#ports.heads.read(this.#of.id);
-        if (head === undefined || head.next <= this.#committed) return IDLE;
-        const standing = await this.#standing();
+        if (head === undefined || head.next <= this.#serving.committed) return IDLE;
+        const standing = await this.#serving.standing();
         if (standing !== 'same') return standing === 'over' ? IDLE : AT_ONCE;
       }
     } catch (error) {
-      if (this.#lease.isHeld) await this.#step(false).catch(() => {}); // then its time ends by itself
+      await this.#serving.letGo();
       throw error;
     }
   }
 
   async #runOnce(mustTake: boolean): Promise<'look' | RunEnd> {
+    const { lease, push, committed } = this.#serving;
     const reading = this.#read();
     if (!mustTake) {
       const read = await reading;
       if (read.kind === 'gone') return IDLE;
-      if (read.kind === 'read' && isNothing(read, this.#committed)) return this.#nothing();
+      if (read.kind === 'read' && isNothing(read, committed)) return this.#nothing();
     }
     const [taken, first, stood] = await Promise.allSettled([
-      this.#lease.take(this.#committed),
+      lease.take(committed),
       reading,
       // Whoever let go of it may have stopped the subscription, which was read at the same time as the position.
-      this.#push.isSlow ? this.#standing() : ('same' as const),
+      push.isSlow ? this.#serving.standing() : ('same' as const),
     ]);
     if (taken.status === 'rejected') throw taken.reason;
     if (first.status === 'rejected') throw first.reason;
     if (stood.status === 'rejected') throw stood.reason;
     if (!taken.value) return { kind: 'taken' };
     if (stood.value !== 'same') return this.#letGo(stood.value);
-    for (let read = first.value; ; ) {
+    for (let read = (await this.#takeKeysBack()) ? await this.#read() : first.value; ; ) {
       const went = await this.#advance(read);
       if (went !== 'on') return went;
-      const [next, standing] = await Promise.all([this.#read(), this.#standing()]);
-      if (standing !== 'same' || !this.#lease.hasTime()) return this.#letGo(standing);
+      await this.#takeKeysBack();
+      const [next, standing] = await Promise.all([this.#read(), this.#serving.standing()]);
+      if (standing !== 'same' || !lease.hasTime()) return this.#letGo(standing);
       read = next;
     }
   }
 
-  #standing(): ReturnType<typeof standingOf> {
-    return standingOf(this.#ports, this.#of.subscription);
+  #read(): Promise<Read> {
+    return this.#serving.read({ parked: this.#parked });
   }
 
-  async #letGo(standing: Awaited<ReturnType<typeof standingOf>>): Promise<RunEnd> {
-    return (await this.#step(false)) && standing !== 'over' ? AT_ONCE : IDLE;
+  async #letGo(standing: Awaited<ReturnType<Serving['standing']>>): Promise<RunEnd> {
+    return (await this.#serving.step(false)) && standing !== 'over' ? AT_ONCE : IDLE;
   }
 
   /** Nothing that is settled: is there anything at all? */
   async #nothing(): Promise<RunEnd> {
     const head = await this.#ports.heads.read(this.#of.id);
-    return head !== undefined && head.next > this.#committed ? { kind: 'unsettled' } : IDLE;
+    return head !== undefined && head.next > this.#serving.committed ? { kind: 'unsettled' } : IDLE;
   }
 
   async #advance(read: Read): Promise<Went> {
+    const serving = this.#serving;
     if (read.kind === 'gone') {
-      await this.#step(false);
+      await serving.step(false);
       return IDLE;
     }
-    if (read.kind === 'overtaken') return this.#overtaken(read.logStart);
-    const { sink, next, hasMore } = read;
-    if (sink.unreadable !== undefined) {
-      const { offset, reason } = sink.unreadable;
-      const error = { name: reason, message: 'the record cannot be read' };
-      const letter = { error, attempts: 0, firstFailedAt: this.#ports.clock.now(), isRecordsOwnFault: true };
-      return this.#bury(sink, offset, letter);
+    if (read.kind === 'overtaken') {
+      serving.passExpired(read.logStart);
+      return this.#proceed(true);
     }
-    if (sink.records.length > 0) return this.#call(sink.records, sink, next, hasMore);
-    this.#committed = next;
-    const { failure, ...push } = this.#push;
-    // A range of which the filter lets nothing through any more is behind.
-    if (failure !== undefined && next >= failure.end) this.#push = push;
+    const { sink, next, hasMore } = read;
+    if (sink.unreadable !== undefined) return this.#after(await serving.buryUnreadable(sink));
+    if (sink.records.length > 0) return this.#call(sink, next, hasMore);
+    serving.passNothing(next);
     return this.#proceed(hasMore);
   }
 
-  async #call(records: readonly DeliveryRecord[], sink: DeliverySink, next: number, hasMore: boolean): Promise<Went> {
-    const { subscription, topic, id } = this.#of;
-    const { clock } = this.#ports;
-    if (!(await this.#lease.renew({ committed: this.#committed, push: this.#push }))) return IDLE;
-    const startedAt = clock.now();
-    const { retentionMs } = topic;
-    const batch = { ...id, topic: topic.name, epoch: this.#lease.epoch, retentionMs, records };
-    const send = this.#ports.callOf(subscription);
-    const isMore = hasMore ? this.#isBehind(next) : false;
-    const delivered = await send(batch, startedAt + subscription.timeoutMs);
-    const now = clock.now();
-    const call = { offsets: records.map(({ offset }) => offset), next, hasMore: await isMore, tookMs: now - startedAt };
-    const outcome = judgeCall(this.#push, call, delivered, subscription, now, this.#ports.random());
-    this.#count(outcome.committed);
-    if (outcome.kind === 'stop') return this.#stop(outcome.stop, outcome);
-    this.#committed = outcome.committed;
-    this.#push = outcome.push;
+  async #call(sink: DeliverySink, next: number, hasMore: boolean): Promise<Went> {
+    const outcome = await this.#serving.call({ sink, next, hasMore: () => (hasMore ? this.#isBehind(next) : false) });
+    if (outcome === undefined || outcome.kind === 'stop') return IDLE;
     if (outcome.kind === 'went') return this.#proceed(outcome.hasMore);
-    if (outcome.kind === 'dead') return this.#bury(sink, outcome.committed, outcome.letter);
-    return this.#retry(outcome.push.failure!.retryAt - now);
+    if (outcome.kind === 'retry') return this.#retry(outcome.push.failure!.retryAt - this.#ports.clock.now());
+    const { committed: offset, letter } = outcome;
+    const { key } = sink.records.find((record) => record.offset === offset)!;
+    const parks = this.#of.subscription.onFailure === 'park' && !letter.isRecordsOwnFault;
+    if (parks && key !== null) return this.#park(sink, offset, key, letter);
+    return this.#after(await this.#serving.bury(sink, offset, letter));
   }
 
   /** A call that was full: whether its commit is the last is found out beside it. */
@@ -180,42 +142,64 @@ export class DeliveryRun {
     return head === undefined || head.next > next;
   }
 
-  #count(committed: number): void {
-    const count = committed - this.#committed;
-    if (count > 0) {
-      const { topicId, partition } = this.#of.id;
-      this.#ports.observe({ kind: 'records_read', log: `${topicId}.${partition}`, count });
-    }
+  #after(buried: 'passed' | 'stopped'): Promise<Went> | Went {
+    return buried === 'stopped' ? IDLE : this.#proceed(true);
   }
 
-  /** Keeps the record as a dead letter, and passes it. */
-  async #bury(sink: DeliverySink, offset: number, letter: Letter): Promise<Went> {
-    const { id, topic, subscription } = this.#of;
+  /** The key waits in a lane of its own from this record on; the partition goes on without it. */
+  async #park(sink: DeliverySink, offset: number, key: Uint8Array, letter: Letter): Promise<Went> {
+    const { subscription, id, to } = this.#of;
+    const serving = this.#serving;
+    if (this.#parked.size >= PARKED_KEYS_MAX) {
+      const reason = `${PARKED_KEYS_MAX} keys are parked on one partition, and another one fails`;
+      const push = withoutAttempts(serving.push);
+      await serving.stop({ state: 'halted', reason, error: letter.error }, { committed: offset, push });
+      return IDLE;
+    }
+    const now = this.#ports.clock.now();
+    const lane = sink.laneOf(key);
     const { error, attempts, firstFailedAt } = letter;
-    const about = { topicId: id.topicId, partition: id.partition, offset, topic: topic.name, error, attempts };
-    await keepDeadLetter(this.#ports, id.group, { ...about, firstFailedAt }, sink.keep(offset));
-    const committed = offset + 1;
-    const { push, stop } = afterDeadLetter(this.#push, committed, letter, subscription);
-    if (stop !== undefined) return this.#stop(stop, { committed, push });
-    this.#committed = committed;
-    this.#push = push;
-    return this.#proceed(true);
+    const retryAt = Math.min(now + subscription.retry.maxBackoffMs, lastCallAt(sink.life(offset)));
+    const failure = { retryAt, attempts, absences: 0, span: 1, end: offset + 1, firstFailedAt };
+    const push = { failure, isSlow: true, lastError: { ...error, at: now } };
+    const made = { epoch: nextEpoch(0, now), committed: offset, push, about: aboutKey(key, now) };
+    // Not before it is written: what is let go of after a write that failed is still at this record.
+    const progress = { committed: offset + 1, push: afterParking(serving.push, offset + 1, lane) };
+    const parking = serving.lease.stepBy(progress, (by, step) =>
+      this.#ports.lanes.park(to, { ...id, lane }, by, step, made),
+    );
+    if (!(await parking)) return IDLE;
+    serving.pass(progress.committed, progress.push);
+    this.#parked.add(lane);
+    this.#ports.observe({ kind: 'keys_parked', count: 1 });
+    await wakeLane(this.#ports, to, { ...id, lane }, retryAt - now);
+    return this.#goOn();
   }
 
   /** Commits, and goes on owning the position while there is more; the release rides on the last commit. */
   async #proceed(hasMore: boolean): Promise<Went> {
-    if (!(await this.#step(hasMore))) return IDLE;
-    if (!hasMore) return 'look';
-    if (this.#ports.aside === undefined || !this.#push.isSlow) return 'on';
-    return (await this.#step(false)) ? { kind: 'aside' } : IDLE;
+    const overfull = await this.#overfull();
+    if (overfull !== undefined) {
+      const error = { name: 'parked_too_long', message: `${overfull} records of one parked key wait` };
+      const reason = `${PARKED_RECORDS_MAX} records of a key that is parked wait behind the one that fails`;
+      await this.#serving.stop({ state: 'halted', reason, error }, this.#serving.progress);
+      return IDLE;
+    }
+    if (!(await this.#serving.step(hasMore))) return IDLE;
+    return hasMore ? this.#goOn() : 'look';
+  }
+
+  async #goOn(): Promise<Went> {
+    if (this.#ports.aside === undefined || !this.#serving.push.isSlow) return 'on';
+    return (await this.#serving.step(false)) ? { kind: 'aside' } : IDLE;
   }
 
   /** Waits in place where that is short; else it is the position that knows when to go on. */
   async #retry(waitMs: number): Promise<Went> {
     const { clock, pending, aside } = this.#ports;
     const isShort = waitMs < PUSH_WAIT_MS_MAX;
-    if (isShort && aside === undefined && this.#lease.hasTime(waitMs)) {
-      if (!(await this.#step(true, true))) return IDLE;
+    if (isShort && aside === undefined && this.#serving.lease.hasTime(waitMs)) {
+      if (!(await this.#serving.step(true, true))) return IDLE;
       await this.#ports.sleep(waitMs);
       return 'on';
     }
@@ -223,57 +207,57 @@ export class DeliveryRun {
     const mark = { to, topicId: id.topicId, partition: id.partition, dueAt: clock.now() + waitMs };
     // Before it is let go: then whatever becomes of wake-ups, the sweep finds it.
     await pending.put(mark);
-    if (!(await this.#step(false, true))) return IDLE;
+    if (!(await this.#serving.step(false, true))) return IDLE;
     if (isShort && aside !== undefined) return { kind: 'aside' };
     return waitMs <= WAKE_DELAY_MS_MAX ? { kind: 'later', waitMs } : IDLE;
   }
 
-  /** Should it not be stopped, the record is not settled, and what counts up to the stop is not forgotten. */
-  async #stop(stop: Stop, { committed, push }: Progress): Promise<Went> {
-    const { subscription, id } = this.#of;
-    await stopSubscription(this.#ports, id.group, stop);
-    this.#committed = committed;
-    this.#push = push;
-    this.#ports.observe({ kind: 'subscription_stopped', group: subscription.group.name });
-    await this.#step(false, true);
-    return IDLE;
+  /** Whether a lane has come to where this position was: somebody has to take the position for its key to come back. */
+  async #isAwaited(): Promise<boolean> {
+    return this.#parked.size > 0 && (await this.#ports.lanes.list(this.#of.id)).some(({ push }) => push?.isReady);
   }
 
-  async #overtaken(logStart: number): Promise<Went> {
-    const count = logStart - this.#committed;
-    this.#ports.observe({ kind: 'records_expired', count });
-    this.#push = afterExpiry(this.#push, this.#committed, logStart);
-    this.#committed = logStart;
-    return this.#proceed(true);
-  }
-
-  async #read(): Promise<Read> {
-    const { subscription, topic, id, deadline } = this.#of;
-    const { batch } = subscription;
-    const { records = Infinity, end } = limitsOf(this.#push);
-    const call = { records: Math.min(batch.maxRecords, records), bytes: batch.maxBytes };
-    const sink = this.#ports.openCall({ ...call, ...(end !== undefined && { end }) }, subscription);
-    try {
-      const options = { ...call, deadline };
-      const look = await lookAtPartition(this.#ports, topic, id.partition, this.#committed, sink, options);
-      return { kind: 'read', sink, next: look.position, hasMore: look.isFull };
-    } catch (error) {
-      if (error instanceof TopicNotFound) return { kind: 'gone' };
-      const logStart = error instanceof OffsetOutOfRange ? Number(error.data.logStartOffset) : 0;
-      if (logStart > this.#committed) return { kind: 'overtaken', logStart };
-      throw error;
+  /** Takes keys back whose lanes are ready, now and then. @returns whether there was one: what was read passes it over */
+  async #takeKeysBack(): Promise<boolean> {
+    const { lease } = this.#serving;
+    const now = this.#ports.clock.now();
+    if (this.#parked.size === 0 || now - this.#lanesSeenAt < HAND_BACK_EVERY_MS) return false;
+    this.#lanesSeenAt = now;
+    let isAny = false;
+    for (const { lane, ...position } of await this.#seeLanes()) {
+      if (!position.push?.isReady || !this.#parked.has(lane)) continue;
+      if (!lease.hasTime() || !(await lease.renew(this.#serving.progress))) return isAny;
+      const run = new LaneRun(this.#ports, { ...this.#of, id: { ...this.#of.id, lane }, position });
+      if (!(await run.handBack(this.#serving))) continue;
+      this.#parked.delete(lane);
+      this.#forgetPassed();
+      isAny = true;
     }
+    return isAny;
   }
 
-  /** @returns false when the position is no longer this run's */
-  async #step(keep: boolean, hasFailed = false): Promise<boolean> {
-    for (;;) {
-      const done = await this.#lease.step({ committed: this.#committed, push: this.#push }, keep, hasFailed);
-      if (typeof done === 'boolean') return done;
-      // What was called has settled more than it said: the failure is that of what is left.
-      this.#push = afterMove(this.#push, done.committed);
-      this.#committed = done.committed;
-    }
+  async #seeLanes() {
+    const lanes = await this.#ports.lanes.list(this.#of.id);
+    for (const { lane, push } of lanes) this.#settled.set(lane, push?.settled ?? 0);
+    return lanes;
+  }
+
+  /** Records of a parked key that wait, where they are too many. */
+  async #overfull(): Promise<number | undefined> {
+    if (!this.#serving.hasPassedOver) return undefined;
+    const waiting = () =>
+      Math.max(0, ...[...(this.#serving.push.passed ?? [])].map(([lane, n]) => n - (this.#settled.get(lane) ?? 0)));
+    if (waiting() < PARKED_RECORDS_MAX) return undefined;
+    await this.#seeLanes();
+    return waiting() < PARKED_RECORDS_MAX ? undefined : waiting();
+  }
+
+  /** What was counted of keys that are back. */
+  #forgetPassed(): void {
+    const { passed, ...push } = this.#serving.push;
+    if (passed === undefined) return;
+    const left = new Map([...passed].filter(([lane]) => this.#parked.has(lane)));
+    this.#serving.push = left.size === 0 ? push : { ...push, passed: left };
   }
 }
 

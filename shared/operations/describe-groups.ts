@@ -36,6 +36,8 @@ export interface GroupOffset {
   readonly metadata?: string;
   /** Of a subscription. */
   readonly push?: PushState;
+  /** Keys that are parked; absent: none. */
+  readonly parked?: number;
 }
 
 export interface GroupMember extends Member {
@@ -109,13 +111,14 @@ function offsetOf(
   { logStartOffset, highWatermark }: { readonly logStartOffset: number; readonly highWatermark: number },
 ): Omit<GroupOffset, 'topic' | 'partition'> {
   if (position === undefined) return { highWatermark, lag: highWatermark - logStartOffset };
-  const { committed, metadata, push } = position;
+  const { committed, metadata, push, parked } = position;
   return {
     committed,
     highWatermark,
     lag: Math.max(0, highWatermark - committed),
     ...(metadata !== undefined && { metadata }),
     ...(push !== undefined && { push }),
+    ...(parked !== undefined && { parked: parked.size }),
   };
 }
 

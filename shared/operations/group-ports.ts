@@ -64,7 +64,7 @@ export interface GroupStores {
     change(
       p: PositionId,
       seen: Position,
-      to: { readonly committed: number; readonly epoch: number; readonly metadata?: string },
+      to: Pick<Position, 'committed' | 'epoch' | 'metadata' | 'push' | 'parked'>,
     ): Promise<boolean>;
     remove(p: PositionId): Promise<void>;
   };

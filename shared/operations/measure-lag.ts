@@ -39,16 +39,50 @@ export interface LagReport {
   readonly unsettledMs?: number;
 }
 
+/** For how long keys have been parked, also those of subscriptions that are paused or halted. */
+export interface ParkedReport {
+  /** The oldest key of a subscription, longest first, few in an hour. */
+  readonly worst: readonly ParkedAge[];
+  /** Of all subscriptions, also those that are not among the worst. */
+  readonly oldestMs?: number;
+}
+
+export interface ParkedAge {
+  readonly subscription: string;
+  readonly ageMs: number;
+}
+
 const HOUR_MS = 3_600_000;
 
-/** What a sweep saw of positions that are behind, and which subscriptions this process has told of in this hour. */
+/** Subscriptions of which this process has told in this hour: what is told of each are metrics, which are paid by the hour. */
+class Told {
+  #names = new Set<string>();
+  #hour = 0;
+
+  /** Whether one of the hour's places is left for it, or is its own. */
+  has(subscription: string, now: number): boolean {
+    const hour = Math.floor(now / HOUR_MS);
+    if (hour !== this.#hour) [this.#hour, this.#names] = [hour, new Set()];
+    if (this.#names.size < LAGS_REPORTED_MAX) this.#names.add(subscription);
+    return this.#names.has(subscription);
+  }
+}
+
+/** What a sweep saw of positions that are behind and of keys that are parked, and of whom this process has told. */
 export class Lags {
   #behind = new Map<string, Behind>();
-  #told = new Set<string>();
-  #hour = 0;
+  #parked = new Map<string, number>();
+  readonly told = new Told();
+  /** Apart: a key that stays parked must not take the place of a subscription that is behind. */
+  readonly toldParked = new Told();
 
   note(behind: Behind): void {
     this.#behind.set(`${behind.subscription}#${behind.topicId}.${behind.partition}`, behind);
+  }
+
+  /** @param at epoch ms since which a key of the subscription is parked */
+  notePark(subscription: string, at: number): void {
+    this.#parked.set(subscription, Math.min(at, this.#parked.get(subscription) ?? at));
   }
 
   /** What was noted since the last time. */
@@ -58,12 +92,11 @@ export class Lags {
     return taken;
   }
 
-  /** Whether one of the hour's places is left for it, or is its own: each is a metric, which is paid by the hour. */
-  mayTell(subscription: string, now: number): boolean {
-    const hour = Math.floor(now / HOUR_MS);
-    if (hour !== this.#hour) [this.#hour, this.#told] = [hour, new Set()];
-    if (this.#told.size < LAGS_REPORTED_MAX) this.#told.add(subscription);
-    return this.#told.has(subscription);
+  /** Since when the oldest key of each subscription is parked, as it was noted since the last time. */
+  takeParked(): ReadonlyMap<string, number> {
+    const taken = this.#parked;
+    this.#parked = new Map();
+    return taken;
   }
 }
 
@@ -96,9 +129,19 @@ export async function measureLag({ lags, log, topics, clock }: LagPorts): Promis
     outcome.status === 'rejected' && !(outcome.reason instanceof TopicNotFound) ? [outcome.reason] : [],
   );
   const all = bySubscription(found).filter(({ ageMs }) => ageMs >= LAG_REPORTED_AFTER_MS);
-  const worst = all.filter(({ subscription }) => lags.mayTell(subscription, now));
+  const worst = all.filter(({ subscription }) => lags.told.has(subscription, now));
   const oldest = all.length === 0 ? {} : { oldestMs: all[0]!.ageMs, ...(retentionUsed > 0 && { retentionUsed }) };
   return { report: { worst, ...oldest, ...(unsettledMs > 0 && { unsettledMs }) }, failures };
+}
+
+/** Measures how long keys have been parked whose marks the sweep saw: it costs nothing. */
+export function measureParked({ lags, clock }: Pick<LagPorts, 'lags' | 'clock'>): ParkedReport {
+  const now = clock.now();
+  const all = [...lags.takeParked()]
+    .map(([subscription, at]) => ({ subscription, ageMs: Math.max(0, now - at) }))
+    .sort((a, b) => b.ageMs - a.ageMs);
+  const worst = all.filter(({ subscription }) => lags.toldParked.has(subscription, now));
+  return { worst, ...(all.length > 0 && { oldestMs: all[0]!.ageMs }) };
 }
 
 /** Half of them by the least time that they have waited, half by the number of records: either may hide the other. */

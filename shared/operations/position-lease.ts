@@ -46,6 +46,11 @@ export class PositionLease {
     return this.#epoch;
   }
 
+  /** As whom this run holds the position, while it does. */
+  get holder(): { readonly owner: string; readonly epoch: number } {
+    return { owner: this.#owner, epoch: this.#epoch };
+  }
+
   get isHeld(): boolean {
     return this.#until > 0;
   }
@@ -98,8 +103,7 @@ export class PositionLease {
     const now = this.#ports.clock.now();
     const epoch = hasFailed ? nextEpoch(this.#epoch, now) : this.#epoch;
     const until = keep ? now + this.#leaseMs : 0;
-    const is = { owner: this.#owner, epoch: this.#epoch };
-    const isDone = await this.#ports.pushPositions.step(this.#id, is, {
+    const isDone = await this.#ports.pushPositions.step(this.#id, this.holder, {
       committed,
       epoch,
       push,
@@ -109,5 +113,25 @@ export class PositionLease {
     this.#epoch = epoch;
     this.#until = isDone ? until : 0;
     return isDone;
+  }
+
+  /**
+   * As a step that keeps the position and fences what is under way, where it is written together with something else.
+   *
+   * @param write @returns false: nothing was written @throws {WriteFailed}
+   */
+  async stepBy(
+    progress: Progress,
+    write: (
+      by: { readonly owner: string; readonly epoch: number },
+      step: Progress & { readonly epoch: number; readonly until: number },
+    ) => Promise<boolean>,
+  ): Promise<boolean> {
+    const now = this.#ports.clock.now();
+    const [epoch, until] = [nextEpoch(this.#epoch, now), now + this.#leaseMs];
+    if (!(await write(this.holder, { ...progress, epoch, until }))) return false;
+    this.#epoch = epoch;
+    this.#until = until;
+    return true;
   }
 }

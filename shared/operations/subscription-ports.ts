@@ -1,9 +1,10 @@
 import type { Clock } from '../domain/clock.ts';
 import type { GroupId } from '../domain/group.ts';
+import type { LaneId } from '../domain/lane.ts';
 import type { Subscription, SubscriptionChange } from '../domain/subscription.ts';
 import type { TargetSpec } from '../domain/target-spec.ts';
 import type { Page, Topic } from '../domain/topic.ts';
-import type { Subscriber } from '../domain/wake-up.ts';
+import type { LaneMark, Subscriber } from '../domain/wake-up.ts';
 import type { GroupPorts, GroupStores } from './group-ports.ts';
 import type { UnsubscribePorts } from './unsubscribe-topic.ts';
 import type { WakePorts } from './wake-subscription.ts';
@@ -35,6 +36,15 @@ export interface SubscriptionPorts
   readonly members: GroupStores['members'];
   readonly groupTopics: GroupStores['groupTopics'];
   readonly positions: GroupStores['positions'];
+  /** Marks of parked keys, and their lanes. */
+  readonly pending: WakePorts['pending'] & {
+    lanesOf(group: GroupId, limit: number, after?: string): Promise<Page<LaneMark>>;
+    ofLane(id: LaneId): Promise<LaneMark | undefined>;
+  };
+  readonly lanes: {
+    /** @returns false: it is not at this offset any more */
+    giveUp(id: LaneId, offset: number): Promise<boolean>;
+  };
   readonly targets: {
     /**
      * Whether records may, and can, be pushed there.

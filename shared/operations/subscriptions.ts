@@ -1,6 +1,7 @@
 import { InvalidRequest, TopicNotFound, Unavailable } from '../domain/errors.ts';
 import { nextEpoch } from '../domain/group.ts';
 import { actOnAll } from '../domain/parallel.ts';
+import type { Position, PositionId } from '../domain/position.ts';
 import type { Subscription, SubscriptionChange } from '../domain/subscription.ts';
 import { SubscriptionNotFound } from '../domain/subscription-errors.ts';
 import { withSecret } from '../domain/target-spec.ts';
@@ -10,6 +11,7 @@ import { rest } from './keep-deliveries.ts';
 import { storeFailed } from './store-failed.ts';
 import type { SubscriptionPorts } from './subscription-ports.ts';
 import { unsubscribeTopic } from './unsubscribe-topic.ts';
+import { wakeLane } from './wake-lane.ts';
 import { wakeSubscription } from './wake-subscription.ts';
 
 /** Times that a change begins anew because the subscription was changed by others meanwhile. */
@@ -83,16 +85,35 @@ async function freshStart(ports: SubscriptionPorts, { group }: Subscription): Pr
     const all = Array.from({ length: count }, (_, partition) => partition);
     await actOnAll(all, async (partition) => {
       const id = { group, topicId, partition };
-      const seen = await ports.positions.read(id);
-      // Whoever is still at it ends by itself: no second call is begun beside it.
-      if (seen?.push === undefined || seen.owner !== undefined) return;
-      await ports.positions.change(id, seen, {
-        committed: seen.committed,
-        epoch: nextEpoch(seen.epoch, ports.clock.now()),
-      });
+      const parked = await startAfresh(ports, id);
+      for (const lane of parked ?? []) {
+        await startAfresh(ports, { ...id, lane });
+        await wakeLane(ports, { group, topic: name, known }, { topicId, partition, lane });
+      }
     });
     await wakeSubscription(ports, { group, topic: name, known }, topicId, all);
   });
+}
+
+/** What failed there is forgotten, but not what is counted of parked keys. @returns the lanes that it passes over */
+async function startAfresh({ positions, clock }: SubscriptionPorts, id: PositionId): Promise<Position['parked']> {
+  const seen = await positions.read(id);
+  // Why a record is a dead letter is told with it.
+  const isGivenUp = seen?.about?.giveUp === seen?.committed;
+  // Whoever is still at it ends by itself: no second call is begun beside it.
+  if (seen?.push !== undefined && seen.owner === undefined && !isGivenUp) {
+    const { passed, settled, isReady } = seen.push;
+    const push = {
+      ...(passed && { passed }),
+      ...(settled !== undefined && { settled }),
+      ...(isReady && { isReady }),
+    };
+    const { committed, parked } = seen;
+    const epoch = nextEpoch(seen.epoch, clock.now());
+    const kept = Object.keys(push).length > 0;
+    await positions.change(id, seen, { committed, epoch, ...(kept && { push }), ...(parked && { parked }) });
+  }
+  return seen?.parked;
 }
 
 function ifGone(error: unknown): undefined {

@@ -1,37 +1,31 @@
-import type { Clock } from '../domain/clock.ts';
 import type { Redrive } from '../domain/dead-letter.ts';
 import type { GroupId } from '../domain/group.ts';
 import { LAG_LOOKS_AHEAD_MAX, type LagHead } from '../domain/lag.ts';
 import { LIST_LIMIT_MAX, PENDING_GRACE_MS, REDRIVE_GRACE_MS, SWEEP_POSITIONS_MAX } from '../domain/limits.ts';
 import { settleAll } from '../domain/parallel.ts';
-import type { Position, PositionId } from '../domain/position.ts';
-import type { Subscription } from '../domain/subscription.ts';
 import type { Page, PartitionId } from '../domain/topic.ts';
-import type { Pending, Subscriber, WakeUp } from '../domain/wake-up.ts';
+import type { Pending, Subscriber } from '../domain/wake-up.ts';
 import { hourOf } from './doorbell.ts';
 import type { Lags } from './measure-lag.ts';
+import { LaneSweep, type LaneSweepPorts } from './sweep-lanes.ts';
 
-export interface WakeSweepPorts {
+export interface WakeSweepPorts extends LaneSweepPorts {
   readonly touched: {
     /** @param hour since the epoch */
     list(hour: number, limit: number, after?: string): Promise<Page<PartitionId>>;
   };
-  readonly pending: {
+  readonly pending: LaneSweepPorts['pending'] & {
     list(limit: number, after?: string): Promise<Page<Pending>>;
     put(pending: Pending): Promise<void>;
-    /** Unless it was put anew. */
-    remove(seen: Pending): Promise<void>;
   };
   readonly redrives: { first(group: GroupId, partition: PartitionId): Promise<Redrive | undefined> };
   readonly subscribers: { of(topicId: string): Promise<readonly Subscriber[]> };
-  readonly subscriptions: { read(name: string): Promise<Subscription | undefined> };
-  readonly positions: { read(p: PositionId, strong?: boolean): Promise<Position | undefined> };
-  readonly heads: { read(p: PartitionId, strong?: boolean): Promise<LagHead | undefined> };
-  readonly wakeQueue: { wake(wakeUps: readonly WakeUp[]): Promise<void> };
+  readonly heads: {
+    read(p: PartitionId, strong?: boolean): Promise<(LagHead & { readonly closed: boolean }) | undefined>;
+  };
   readonly caughtUp: CaughtUp;
-  /** Told who is behind. */
-  readonly lags: Pick<Lags, 'note'>;
-  readonly clock: Clock;
+  /** Told who is behind, and since when keys are parked. */
+  readonly lags: Pick<Lags, 'note' | 'notePark'>;
 }
 
 /** Partitions that one container remembers at most. */
@@ -55,8 +49,8 @@ export class CaughtUp {
 type Standing = 'resting' | 'busy' | 'behind';
 
 /**
- * Wakes whom every other wake-up has missed: positions that are pending and due, and those behind in partitions that
- * have grown in this hour or the one before. At rest it is three Queries of half a read unit each.
+ * Wakes whom every other wake-up has missed: positions that are pending and due, keys that are parked, and positions that
+ * are behind in partitions that have grown in this hour or the one before. At rest it is three Queries of half a read unit each.
  *
  * @param stopAt epoch ms: what it has not come to the next run takes up
  * @returns what kept it from looking at single partitions
@@ -78,12 +72,14 @@ class WakeSweep {
   readonly #served = new Map<string, Promise<boolean>>();
   /** What is marked already. */
   readonly #pending = new Set<string>();
+  readonly #lanes: LaneSweep;
   #looks = 0;
   #looksForLag = 0;
 
   constructor(ports: WakeSweepPorts, stopAt: number) {
     this.#ports = ports;
     this.#stopAt = stopAt;
+    this.#lanes = new LaneSweep(ports);
   }
 
   async pending(): Promise<void> {
@@ -91,6 +87,7 @@ class WakeSweep {
     await this.#each(
       (after) => pending.list(LIST_LIMIT_MAX, after),
       async (mark) => {
+        if (mark.lane !== undefined) return this.#lanes.look(mark, mark.lane);
         if (mark.isRedrive) return this.#redrive(mark);
         this.#pending.add(nameOf(mark, mark.to));
         // Until it is due it is looked at for its lag alone, which must not take the place of those that are to be woken.

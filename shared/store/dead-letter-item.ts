@@ -1,7 +1,8 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { DeadLetter, DeadLetterId, KeptPayload, PastFailure } from '../domain/dead-letter.ts';
 import type { GroupId } from '../domain/group.ts';
-import { deadLetterKey, LAYOUT_VERSION, parseDeadLetterSort, refuseUnknownLayout } from './keys.ts';
+import { deadLetterKey, parseDeadLetterSort } from './dead-letter-keys.ts';
+import { LAYOUT_VERSION, refuseUnknownLayout } from './keys.ts';
 
 type Item = Record<string, AttributeValue>;
 

@@ -3,8 +3,8 @@ import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import type { DeadLetterId } from '../domain/dead-letter.ts';
 import type { GroupId } from '../domain/group.ts';
 import type { Payload } from '../domain/upload.ts';
+import { deadLetterObjectKey } from './dead-letter-keys.ts';
 import { WriteAttempts } from './dynamo.ts';
-import { deadLetterObjectKey } from './keys.ts';
 import { getPayload, type ObjectAddress, putPayload, type S3 } from './payload-object.ts';
 
 /** Payloads of dead letters that are too large for their items, in S3, each under its letter's key. */

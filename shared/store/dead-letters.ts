@@ -3,15 +3,9 @@ import type { DeadLetter, DeadLetterId } from '../domain/dead-letter.ts';
 import type { GroupId } from '../domain/group.ts';
 import type { Page } from '../domain/topic.ts';
 import { letterItemKey, toDeadLetter, toLetterItem } from './dead-letter-item.ts';
+import { deadLetterKey, deadLettersKey, deadLettersOf } from './dead-letter-keys.ts';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
-import {
-  deadLetterKey,
-  deadLettersKey,
-  deadLettersOf,
-  KNOWN_LAYOUT,
-  KNOWN_VERSION,
-  refuseUnknownLayout,
-} from './keys.ts';
+import { KNOWN_LAYOUT, KNOWN_VERSION, refuseUnknownLayout } from './keys.ts';
 import { Redrives } from './redrives.ts';
 import { queryPage } from './state-query.ts';
 

@@ -1,5 +1,4 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import type { DeadLetterId } from '../domain/dead-letter.ts';
 import { UnknownLayout } from '../domain/errors.ts';
 import type { GroupId } from '../domain/group.ts';
 import type { PositionId } from '../domain/position.ts';
@@ -50,7 +49,9 @@ import type { UploadId } from '../domain/upload.ts';
  * State  group topic    pk=<group>#topics, sk=<topicId>          topic that the grows    v name known partitions
  *                                                                group knew
  * State  position       pk=<group>#<topicId>.<partition>,        partition of   yes      v epoch committed owner? metadata?
- *                       sk=position                              a group                 until? push?
+ *                       sk=position                              a group                 until? push? parked?
+ * State  lane           pk=<group>#lanes#<topicId>.<partition>,  parked key     yes      as a position's, and key
+ *                       sk=<key hash, 16 hex>                                            keyBytes parkedAt giveUp?
  * State  subscriber     pk=subscribers#<topicId>,                subscription   known    v groupId topic known
  *                       sk=<group name>                          of a topic
  * State  touched        pk=touched#<hour>,                       partition with yes      v expiresAt
@@ -58,7 +59,8 @@ import type { UploadId } from '../domain/upload.ts';
  *                                                                that grew
  * State  pending        pk=pending, sk=<groupId>#<topicId>.      position that  yes      v group topic known dueAt
  *                       <partition>, with #redrive at its end    must not rest
- *                       where dead letters are to be given back
+ *                       where dead letters are to be given back,
+ *                       or #lane.<key hash> for a parked key
  * State  dead letter    pk=<group>#dead-letters, sk=<topicId>.   dead letter    redrive  v topic payload or object, error
  *                       <partition, 4 digits>.<offset, 16>                               attempts redrives firstFailedAt
  *                                                                                        deadLetteredAt redriveAt history
@@ -206,49 +208,17 @@ export function groupTopicKey(group: GroupId, topicId: string): StateKey {
   return { pk: groupTopicsKey(group), sk: topicId };
 }
 
+/** Of a partition, or of a lane. */
 export function positionKey(position: PositionId): StateKey {
-  return { pk: `${ownedBy(position.group)}${logKey(position)}`, sk: 'position' };
+  const { group, lane } = position;
+  return lane === undefined
+    ? { pk: `${ownedBy(group)}${logKey(position)}`, sk: 'position' }
+    : { pk: lanesKey(position), sk: lane };
 }
 
-/** Partition key of all dead letters of a group, sorted by topic id, partition, offset. */
-export function deadLettersKey(group: GroupId): string {
-  return `${ownedBy(group)}dead-letters`;
-}
-
-export function deadLetterKey(group: GroupId, { offset, ...partition }: DeadLetterId): StateKey {
-  return { pk: deadLettersKey(group), sk: `${deadLettersOf(partition)}${padded(offset, OFFSET_DIGITS)}` };
-}
-
-/** Partition key of a group's dead letters that are on their way back to it, sorted as they are. */
-export function redrivesKey(group: GroupId): string {
-  return `${ownedBy(group)}redrives`;
-}
-
-/** How the sort keys begin of all dead letters of one partition; without `partition`: of one topic. */
-export function deadLettersOf({
-  topicId,
-  partition,
-}: {
-  readonly topicId: string;
-  readonly partition?: number;
-}): string {
-  return partition === undefined ? `${topicId}.` : `${topicId}.${padded(partition, PARTITION_DIGITS)}.`;
-}
-
-/** The dead letter that has this sort key. @throws {Error} when it is not one's */
-export function parseDeadLetterSort(sk: string): DeadLetterId {
-  const match = /^([0-9A-HJKMNP-TV-Z]{26})\.(\d{4})\.(\d{16})$/.exec(sk);
-  if (match === null) throw new Error(`'${sk}' is not the key of a dead letter`);
-  return { topicId: match[1]!, partition: Number(match[2]), offset: Number(match[3]) };
-}
-
-/**
- * Key of the object of a dead letter that is too large for its item.
- * @param sha256 of what it was corrected to, in hex; absent: of the letter itself
- */
-export function deadLetterObjectKey({ id }: GroupId, letter: DeadLetterId, sha256?: string): string {
-  const key = `dead-letters/${id}/${deadLetterKey({ name: '', id }, letter).sk}`;
-  return sha256 === undefined ? key : `${key}.${sha256}`;
+/** Partition key of the lanes of one position, sorted by what they are of. */
+export function lanesKey({ group, ...partition }: PositionId): string {
+  return `${ownedBy(group)}lanes#${logKey(partition)}`;
 }
 
 export function ownedBy({ name, id }: GroupId): string {
@@ -276,7 +246,6 @@ const INTENT = '#spill';
 const UPLOAD = '#upload.';
 /** 2^53 − 1 has 16 digits. */
 export const OFFSET_DIGITS = 16;
-const PARTITION_DIGITS = 4;
 const VERSION_DIGITS = 10;
 
 /** Version of every stored layout, in attribute `v`. */

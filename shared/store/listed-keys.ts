@@ -1,7 +1,7 @@
 import type { DeadLetterId } from '../domain/dead-letter.ts';
 import type { PartitionId } from '../domain/topic.ts';
 import type { UploadId } from '../domain/upload.ts';
-import { parseDeadLetterSort } from './keys.ts';
+import { parseDeadLetterSort } from './dead-letter-keys.ts';
 
 /*
  * Keys that are met by listing or scanning, taken apart: the reverse of what `keys.ts` builds. Nobody does that but the doctor:

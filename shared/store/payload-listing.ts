@@ -2,9 +2,10 @@ import { BatchGetItemCommand } from '@aws-sdk/client-dynamodb';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { BATCH_GET_MAX } from '../domain/doctor-limits.ts';
 import type { Page } from '../domain/topic.ts';
+import { deadLetterKey } from './dead-letter-keys.ts';
 import { type DynamoDB, readOutcome } from './dynamo.ts';
 import { type Item, itemKey } from './item-key.ts';
-import { deadLetterKey, intentKey, logKey, uploadKey, uploadLogKey } from './keys.ts';
+import { intentKey, logKey, uploadKey, uploadLogKey } from './keys.ts';
 import { parseObjectKey } from './listed-keys.ts';
 import type { S3 } from './payload-object.ts';
 

@@ -4,7 +4,8 @@ import type { Holder, Position, PositionId } from '../domain/position.ts';
 import type { PartitionId } from '../domain/topic.ts';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
 import { groupKey, KNOWN_LAYOUT, KNOWN_VERSION, positionKey } from './keys.ts';
-import { key, type PositionChange, toAttributes, toPosition, updatePosition } from './position-item.ts';
+import { key, type PositionChange, pushToMap, toAttributes, toPosition, updatePosition } from './position-item.ts';
+import { removeLanes } from './position-lanes.ts';
 import { transact } from './transact.ts';
 
 const NAMES = { '#epoch': 'epoch', '#owner': 'owner' };
@@ -131,48 +132,91 @@ export class Positions {
   }
 
   /**
-   * A change by somebody who does not own it: fences whoever does. What a subscription had met there is forgotten.
+   * A change by somebody who does not own it: fences whoever does. What a subscription had met there is forgotten, but
+   * what `to` keeps of it. Parked keys that it does not keep are parked no more: two write units, and four for each.
    *
-   * @param to `epoch`: higher than the one seen @returns false when it is no longer as seen @throws {WriteFailed}
+   * @param to `epoch`: higher than the one seen; `parked`: as it was seen, or absent
+   * @returns false when it is no longer as seen @throws {WriteFailed}
    */
-  async change(position: PositionId, seen: Position, to: Omit<Position, 'owner'>): Promise<boolean> {
-    const { metadata } = to;
-    const met = await this.#update(position, {
-      UpdateExpression: `SET #epoch = :next, #committed = :to${
-        metadata === undefined ? '' : ', #metadata = :metadata'
-      } REMOVE #owner, #until, #push${metadata === undefined ? ', #metadata' : ''}`,
+  async change(
+    position: PositionId,
+    seen: Position,
+    to: Omit<Position, 'owner' | 'until' | 'about'>,
+  ): Promise<boolean> {
+    const { metadata, push } = to;
+    const gone = to.parked === undefined ? seen.parked : undefined;
+    const set = [...(metadata === undefined ? [] : ['metadata']), ...(push === undefined ? [] : ['push'])];
+    const removed = ['owner', 'until', 'push', 'metadata', ...(gone === undefined ? [] : ['parked'])].filter(
+      (name) => !set.includes(name),
+    );
+    const change = {
+      UpdateExpression: `SET #epoch = :next, #committed = :to${set.map((name) => `, #${name} = :${name}`).join('')} REMOVE ${removed
+        .map((name) => `#${name}`)
+        .join(', ')}`,
       // Its owner may have committed under the same epoch since.
       ConditionExpression: `${IS_EPOCH} AND #committed = :seen`,
-      ExpressionAttributeNames: { ...NAMES, ...COMMITTED, '#until': 'until', '#push': 'push' },
+      ExpressionAttributeNames: {
+        ...{ '#epoch': 'epoch', '#committed': 'committed' },
+        ...Object.fromEntries([...set, ...removed].map((name) => [`#${name}`, name])),
+      },
       ExpressionAttributeValues: {
         ':epoch': { N: String(seen.epoch) },
         ':next': { N: String(to.epoch) },
         ':seen': { N: String(seen.committed) },
         ':to': { N: String(to.committed) },
         ...(metadata === undefined ? {} : { ':metadata': { S: metadata } }),
+        ...(push === undefined ? {} : { ':push': pushToMap(push) }),
         ...KNOWN_VERSION,
       },
-    });
-    if (met === undefined) return true;
-    if (met === 'nothing' || met.owner !== undefined) return false;
-    return met.epoch === to.epoch && met.committed === to.committed && met.metadata === metadata;
+    };
+    if (gone !== undefined) return this.#changeWithLanes(position, change, gone, to);
+    const met = await this.#update(position, change);
+    return met === undefined || (met !== 'nothing' && isAsChanged(met, to));
   }
 
-  /** Removes a position whose group or topic is deleted. @throws {WriteFailed} */
+  async #changeWithLanes(
+    position: PositionId,
+    change: Omit<PositionChange, 'UpdateExpression'> & { UpdateExpression: string },
+    gone: ReadonlySet<string>,
+    to: Omit<Position, 'owner'>,
+  ): Promise<boolean> {
+    const Update = { TableName: this.#table, Key: key(positionKey(position)), ...change };
+    const TransactItems = [{ Update }, ...removeLanes(this.#table, position, gone)];
+    const { isDone, anyUnanswered } = await transact(this.#dynamodb, new TransactWriteItemsCommand({ TransactItems }));
+    if (isDone || !anyUnanswered) return isDone;
+    const met = await this.read(position);
+    return met !== undefined && isAsChanged(met, to);
+  }
+
+  /** Removes a position whose group or topic is deleted, with the lanes of its parked keys. @throws {WriteFailed} */
   async remove(position: PositionId): Promise<void> {
     const command = new DeleteItemCommand({
       TableName: this.#table,
       Key: key(positionKey(position)),
       ConditionExpression: KNOWN_LAYOUT,
       ExpressionAttributeValues: KNOWN_VERSION,
+      ReturnValues: 'ALL_OLD',
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)));
+    const removing = new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+    if (!(await whetherWritten(removing))) return;
+    const { Attributes } = await removing;
+    const { parked } = Attributes === undefined ? {} : toPosition(Attributes);
+    if (parked === undefined) return;
+    // Where this is broken off, the marks lead the sweep to the lanes.
+    const TransactItems = removeLanes(this.#table, position, parked);
+    await transact(this.#dynamodb, new TransactWriteItemsCommand({ TransactItems }));
   }
 
   #update(position: PositionId, change: PositionChange): Promise<Position | 'nothing' | undefined> {
     return updatePosition(this.#dynamodb, this.#table, position, change);
   }
+}
+
+function isAsChanged(met: Position, to: Omit<Position, 'owner'>): boolean {
+  return (
+    met.owner === undefined && met.epoch === to.epoch && met.committed === to.committed && met.metadata === to.metadata
+  );
 }
 
 /** The condition that a position has this epoch and, where told, this owner. */

@@ -10,16 +10,9 @@ import type { DeadLetter, DeadLetterId, KeptPayload, Redrive } from '../domain/d
 import type { GroupId } from '../domain/group.ts';
 import type { PartitionId } from '../domain/topic.ts';
 import { CORRECTION, correctionOf, letterItemKey, toLetterItem } from './dead-letter-item.ts';
+import { deadLetterKey, deadLettersOf, parseDeadLetterSort, redrivesKey } from './dead-letter-keys.ts';
 import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
-import {
-  deadLetterKey,
-  deadLettersOf,
-  KNOWN_LAYOUT,
-  KNOWN_VERSION,
-  parseDeadLetterSort,
-  redrivesKey,
-  refuseUnknownLayout,
-} from './keys.ts';
+import { KNOWN_LAYOUT, KNOWN_VERSION, refuseUnknownLayout } from './keys.ts';
 import { queryPage } from './state-query.ts';
 import { transact } from './transact.ts';
 

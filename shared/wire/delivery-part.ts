@@ -6,6 +6,7 @@ import type { Room } from '../domain/room.ts';
 import { type BatchSlot, baseOf } from '../domain/slot.ts';
 import type { UploadId } from '../domain/upload.ts';
 import { encodeKeptRecord } from './dead-letter-record.ts';
+import { laneOf } from './lane-of.ts';
 import { PayloadCorrupt } from './payload-corrupt.ts';
 import { decodeRecordBatch } from './record-batch.ts';
 import { uploadPayload } from './upload-value.ts';
@@ -16,17 +17,23 @@ export interface DeliveryRoom {
   readonly bytes: number;
   /** Offset that is not to be reached; absent: none. */
   readonly end?: number;
+  /** Records of keys with these lanes are passed over. */
+  readonly parked?: ReadonlySet<string>;
+  /** Only records of keys with this lane are taken: it is read through what others hold, so there is room for no less. */
+  readonly lane?: string;
 }
 
 const NO_URLS: ReadonlyMap<number, string> = new Map();
 
-/** The records of one partition that are pushed in one call: those that the filter lets through. */
+/** The records of one partition, or of one lane, that are pushed in one call: those that the filter lets through. */
 export class DeliveryPart {
   readonly records: DeliveryRecord[] = [];
   /** A record that cannot be read, where it comes first. */
   unreadable: { readonly offset: number; readonly reason: 'payload_missing' | 'payload_corrupt' } | undefined;
   readonly #room: DeliveryRoom;
   readonly #filter: Filter | undefined;
+  /** What was passed over for its key is parked. */
+  readonly passed: { readonly offset: number; readonly lane: string }[] = [];
   readonly #slots: BatchSlot[] = [];
   #bytes = 0;
   #looked = 0;
@@ -42,6 +49,7 @@ export class DeliveryPart {
   }
 
   room(): Room {
+    if (this.#room.lane !== undefined) return { records: PUSH_PAGE_RECORDS, bytes: this.#room.bytes, partly: true };
     return { records: this.#room.records - this.records.length, bytes: this.#room.bytes - this.#bytes, partly: true };
   }
 
@@ -70,11 +78,25 @@ export class DeliveryPart {
 
   /** The record at an offset that was taken, or could not be read, as dead letters keep it. */
   keep(offset: number): Uint8Array {
-    const slot = this.#slots.find((slot) => offset >= baseOf(slot) && offset <= slot.last)!;
-    return encodeKeptRecord(slot, offset);
+    return encodeKeptRecord(this.#slotOf(offset), offset);
   }
 
-  /** @returns whether it was taken, or filtered out */
+  /** Since when the log keeps a record that was taken, and how long: epoch ms; `until` absent: for ever. */
+  life(offset: number): { readonly since: number; readonly until?: number } {
+    const { at, expiresAt } = this.#slotOf(offset);
+    return { since: at, ...(expiresAt > 0 && { until: expiresAt * 1_000 }) };
+  }
+
+  /** The lane of a record's key. */
+  laneOf(key: Uint8Array): string {
+    return laneOf(key);
+  }
+
+  #slotOf(offset: number): BatchSlot {
+    return this.#slots.find((slot) => offset >= baseOf(slot) && offset <= slot.last)!;
+  }
+
+  /** @returns whether it was taken, or is not for this call */
   #take(
     slot: BatchSlot,
     record: ReturnType<typeof decodeRecordBatch>[number],
@@ -88,7 +110,7 @@ export class DeliveryPart {
     const { key, value, headers, timestamp } = record;
     const position = offset - baseOf(slot);
     const upload = slot.uploads?.has(position) ?? false;
-    if (!this.#accepts({ key, value, headers, upload })) {
+    if (!this.#isWanted({ key, value, headers, upload }, offset)) {
       this.#looked += 1;
       return true;
     }
@@ -117,6 +139,17 @@ export class DeliveryPart {
   /** What lay before the end may have expired, and the next record lie behind it. */
   #isEnd(offset: number): boolean {
     return this.#room.end !== undefined && offset >= this.#room.end;
+  }
+
+  #isWanted(record: FilteredRecord, offset: number): boolean {
+    const { lane: only, parked } = this.#room;
+    const isKeyed = record.key !== null && (only !== undefined || (parked !== undefined && parked.size > 0));
+    const lane = isKeyed ? laneOf(record.key) : undefined;
+    if (only !== undefined && lane !== only) return false;
+    if (!this.#accepts(record)) return false;
+    if (lane === undefined || only !== undefined || !parked?.has(lane)) return true;
+    this.passed.push({ offset, lane });
+    return false;
   }
 
   #accepts(record: FilteredRecord): boolean {

@@ -13,6 +13,8 @@ interface ShownOffset {
   readonly committed?: number;
   readonly highWatermark: number;
   readonly lag: number;
+  /** Of a subscription: keys that are parked. */
+  readonly parked?: number;
   readonly metadata?: string;
 }
 
@@ -37,10 +39,13 @@ export function groupAnswer(description: {
       ...{ joinedAt: member.joinedAt, lastSeenAt, sessionTimeoutMs: member.sessionTimeoutMs },
       ...{ topics: member.topics, assigned: member.assigned },
     })),
-    offsets: description.offsets.map(({ topic, partition, committed = null, highWatermark, lag, metadata }) => ({
-      ...{ topic, partition, committed, highWatermark, lag },
-      ...(metadata !== undefined && { metadata }),
-    })),
+    offsets: description.offsets.map(
+      ({ topic, partition, committed = null, highWatermark, lag, metadata, parked }) => ({
+        ...{ topic, partition, committed, highWatermark, lag },
+        ...(parked !== undefined && { parked }),
+        ...(metadata !== undefined && { metadata }),
+      }),
+    ),
   });
 }
 

@@ -66,8 +66,8 @@ export function object<Known extends string, Name extends Known, T>(
   };
 }
 
-/** A list of at most `max` items; `same` tells what no two of them may have in common. */
-export function list<T>(read: Read<T>, max: number, same: (item: T) => string, min = 0): Read<T[]> {
+/** A list of at most `max` items. @param same what no two of them may have in common; absent: nothing */
+export function list<T>(read: Read<T>, max: number, same: ((item: T) => string) | undefined, min = 0): Read<T[]> {
   return (value, field) => {
     if (!Array.isArray(value)) throw invalid(field, 'must be a list');
     if (value.length < min || value.length > max) {
@@ -76,6 +76,7 @@ export function list<T>(read: Read<T>, max: number, same: (item: T) => string, m
     const seen = new Map<string, number>();
     return value.map((entry: unknown, i) => {
       const item = read(entry, `${field}[${i}]`);
+      if (same === undefined) return item;
       const first = seen.get(same(item));
       if (first !== undefined) throw invalid(`${field}[${i}]`, `names the same as '${field}[${first}]'`);
       seen.set(same(item), i);

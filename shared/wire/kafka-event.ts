@@ -7,7 +7,7 @@ import { type DeliveryBatch, type DeliveryRecord, partitionName } from '../domai
  *   {"eventSource": "aws:kafka", "eventSourceArn", "bootstrapServers",
  *    "records": {"orders-3": [{"topic", "partition", "offset", "timestamp", "timestampType": "CREATE_TIME",
  *                              "key": base64 or null, "value": base64 or null, "headers": [{name: [byte, …]}, …]}]},
- *    "vertebra": {"group", "groupId", "topicId", "partition", "epoch", "retentionMs", "redriven"?: true}}
+ *    "vertebra": {"group", "groupId", "topicId", "partition", "epoch", "retentionMs", "redriven"?: true, "lane"?}}
  *
  * A value that does not go with its record comes as the JSON {"url", "size", "sha256"}, and the record has the header
  * "vertebra-value-encoding": "url".
@@ -38,10 +38,10 @@ export function kafkaRecord({ topic, partition }: DeliveryBatch, record: Deliver
 
 /** @param records of the batch, each by `kafkaRecord` */
 export function kafkaEvent(batch: DeliveryBatch, records: readonly string[]): string {
-  const { group, topicId, partition, epoch, retentionMs } = batch;
+  const { group, topicId, partition, epoch, retentionMs, lane } = batch;
   const source = { eventSource: 'aws:kafka', eventSourceArn: ARN_PREFIX + topicId, bootstrapServers: '' };
   const redriven = batch.records.some(({ redrives = 0 }) => redrives > 0);
-  const of = { group: group.name, groupId: group.id, topicId, partition, epoch, retentionMs };
+  const of = { group: group.name, groupId: group.id, topicId, partition, epoch, retentionMs, lane };
   const vertebra = JSON.stringify({ ...of, ...(redriven && { redriven }) });
   const named = JSON.stringify(partitionName(batch));
   return `${JSON.stringify(source).slice(0, -1)},"records":{${named}:[${records.join(',')}]},"vertebra":${vertebra}}`;

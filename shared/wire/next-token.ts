@@ -1,7 +1,14 @@
 import { InvalidRequest } from '../domain/errors.ts';
 
 /** Which list a token goes on with: a token of one means nothing in another. */
-export type ListKind = 'topics' | 'deletedTopics' | 'groups' | 'deadLetters' | 'subscriptions' | 'apiKeys';
+export type ListKind =
+  | 'topics'
+  | 'deletedTopics'
+  | 'groups'
+  | 'deadLetters'
+  | 'subscriptions'
+  | 'parkedKeys'
+  | 'apiKeys';
 
 /** Where a list goes on → an opaque token that stands in a URL without escaping. */
 export function toNextToken(kind: ListKind, next: string): string {

@@ -169,6 +169,7 @@ export const GROUP_SCHEMAS: { [name: string]: Json } = {
             committed: { type: ['integer', 'null'], description: 'null: the group has never had the partition' },
             highWatermark: OFFSET,
             lag: { ...integer(), description: '`highWatermark` − `committed`' },
+            parked: { ...integer(1), description: 'Of a subscription: keys that are parked; absent: none' },
             metadata: TEXT,
           },
           ['topic', 'partition', 'committed', 'highWatermark', 'lag'],

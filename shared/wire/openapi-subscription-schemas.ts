@@ -8,6 +8,7 @@ import {
   PUSH_BYTES_MAX,
   PUSH_RECORDS_MAX,
   PUSH_TIMEOUT_MS_MIN,
+  REDRIVE_LETTERS_MAX,
   SUBSCRIPTION_TOPICS_MAX,
   TARGET_URL_CHARS_MAX,
 } from '../domain/limits.ts';
@@ -62,7 +63,7 @@ const SETTINGS: { [name: string]: Json } = {
     [],
     EXACT,
   ),
-  onFailure: { ...words('deadLetter', 'halt'), default: onFailure },
+  onFailure: { ...words('deadLetter', 'halt', 'park'), default: onFailure },
   haltAfterDeadLetters: { ...integer(1, HALT_AFTER_DEAD_LETTERS_MAX), default: haltAfterDeadLetters },
 };
 
@@ -95,6 +96,7 @@ export const SUBSCRIPTION_SCHEMAS: { [name: string]: Json } = {
           {
             ...{ topic: TEXT, partition: PARTITION, committed: { type: ['integer', 'null'] }, highWatermark: OFFSET },
             ...{ lag: integer(), expired: integer(), retrying: FAILING },
+            parked: { ...integer(1), description: 'Keys that are parked; absent: none' },
             lastError: object({ ...ERROR, at: MS }),
           },
           ['topic', 'partition', 'committed', 'highWatermark', 'lag', 'expired'],
@@ -121,6 +123,34 @@ export const SUBSCRIPTION_SCHEMAS: { [name: string]: Json } = {
   ),
   Sought: object({ offsets: list(object({ topic: TEXT, partition: PARTITION, offset: OFFSET })) }),
   Secret: object({ secret: TEXT }),
+  ParkedKeys: object(
+    {
+      parked: list(
+        object(
+          {
+            ...{ id: TEXT, topic: TEXT, partition: PARTITION, key: TEXT, keyEncoding: words('base64') },
+            keyBytes: { ...integer(), description: 'Of the whole key, where only its beginning is shown' },
+            offset: { ...OFFSET, description: 'Of the record that is next: the one that fails' },
+            waiting: { ...integer(), description: 'Records of the key that are there and not settled' },
+            attempts: integer(),
+            error: { oneOf: [object(ERROR), { type: 'null' }] },
+            parkedAt: MS,
+            nextRetryAt: { type: ['integer', 'null'], description: 'null: it is being delivered, or will be at once' },
+          },
+          ['id', 'topic', 'partition', 'key', 'offset', 'waiting', 'attempts', 'error', 'parkedAt', 'nextRetryAt'],
+        ),
+      ),
+      nextToken: TEXT,
+    },
+    ['parked'],
+  ),
+  ParkedIds: object(
+    { ids: { ...list(TEXT), minItems: 1, maxItems: REDRIVE_LETTERS_MAX, description: 'Default: all' } },
+    [],
+    EXACT,
+  ),
+  Resuming: object({ resuming: integer(), more: { type: 'boolean', description: 'There may be others: call again' } }),
+  DeadLettering: object({ deadLettering: integer(), more: { type: 'boolean', description: 'As of resuming' } }),
 };
 
 export const SUBSCRIPTION_PARAMETERS: { [name: string]: Json } = {

@@ -90,6 +90,27 @@ export const SUBSCRIPTION_OPERATIONS: { readonly [route in SubscriptionRoute]: O
     answers: { 202: answer('They are on their way', json('Redriving')) },
     refuses: [...ACT, 'group_not_found', 'dead_letter_not_found', 'record_too_large'],
   },
+  'GET /v1/subscriptions/{name}/parked': {
+    summary:
+      'List keys that wait behind a record of theirs that failed. A page may hold fewer than `limit`, or none, and still not be the last',
+    takes: ['subscription', 'limit', 'nextToken'],
+    answers: { 200: answer('A page', json('ParkedKeys')) },
+    refuses: KNOWN,
+  },
+  'POST /v1/subscriptions/{name}/parked/resume': {
+    summary: 'Try what fails of parked keys again at once, its attempts counted from the start',
+    takes: ['subscription'],
+    body: { required: false, content: json('ParkedIds', {}) },
+    answers: { 202: answer('They are tried', json('Resuming')) },
+    refuses: [...ACT, 'parked_key_not_found'],
+  },
+  'POST /v1/subscriptions/{name}/parked/dead-letter': {
+    summary: 'Make dead letters of what fails of parked keys: the keys go on with what is behind',
+    takes: ['subscription'],
+    body: { required: false, content: json('ParkedIds', {}) },
+    answers: { 202: answer('They become dead letters', json('DeadLettering')) },
+    refuses: [...ACT, 'parked_key_not_found'],
+  },
   'POST /v1/subscriptions/{name}/rotate-secret': {
     summary: 'Get a new secret. The one before it signs as well for a day',
     takes: ['subscription'],

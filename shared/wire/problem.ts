@@ -18,6 +18,7 @@ export const STATUS = {
   group_not_found: 404,
   member_not_found: 404,
   dead_letter_not_found: 404,
+  parked_key_not_found: 404,
   subscription_not_found: 404,
   method_not_allowed: 405,
   partitions_cannot_shrink: 409,

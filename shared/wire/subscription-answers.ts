@@ -11,6 +11,8 @@ interface ShownOffset {
   readonly highWatermark: number;
   readonly lag: number;
   readonly push?: PushState;
+  /** Keys that are parked. */
+  readonly parked?: number;
 }
 
 /** The answer to a PUT: the one answer that shows the secret. */
@@ -68,7 +70,7 @@ export function seekAnswer(
   return jsonAnswer({ offsets });
 }
 
-function partitionJson({ topic, partition, highWatermark, lag, push, ...offset }: ShownOffset) {
+function partitionJson({ topic, partition, highWatermark, lag, push, parked, ...offset }: ShownOffset) {
   const { committed = null } = offset;
   const { failure, lastError, expired = 0 } = push ?? {};
   return {
@@ -79,6 +81,7 @@ function partitionJson({ topic, partition, highWatermark, lag, push, ...offset }
         ...{ retryAt: failure.retryAt, firstFailedAt: failure.firstFailedAt },
       },
     }),
+    ...(parked !== undefined && { parked }),
     ...(lastError && { lastError }),
   };
 }

@@ -124,9 +124,8 @@ const filter: Read<string | null> = (value) => {
 };
 
 const onFailure: Read<OnFailure> = (value, field) => {
-  if (value === 'deadLetter' || value === 'halt') return value;
-  if (value === 'park') throw invalid(field, "cannot be 'park' yet: it is 'deadLetter' or 'halt'");
-  throw invalid(field, "must be 'deadLetter' or 'halt'");
+  if (value === 'deadLetter' || value === 'halt' || value === 'park') return value;
+  throw invalid(field, "must be 'deadLetter', 'halt' or 'park'");
 };
 
 const BATCH = object(['maxRecords', 'maxBytes'], (fields) =>

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
+import { OF_LANES } from '../../infra/constructs/storage-rights.ts';
 import { KEEP_DELIVERIES_MINUTES, LATE_MAX_MS } from '../../shared/domain/limits.ts';
 import { BROKEN, LARGE, type RareBench, UNTOLD } from './rare-bench.ts';
 
@@ -230,6 +231,25 @@ export const RARE: readonly Rare[] = [
         await bench.trial.produce(topic, [{ value: 1 }]);
         await bench.delivered(path);
       });
+    },
+  },
+  {
+    name: 'a key is parked, and comes back when its record can be handled',
+    provokes: [`Deliver  dynamodb:DeleteItem  StorageState  ${JSON.stringify(OF_LANES)}`],
+    async run(bench) {
+      const { trial } = bench;
+      const topic = await trial.topic('parking');
+      const retry = { maxAttempts: 1, minBackoffMs: 10, maxBackoffMs: 1_000 };
+      const path = await bench.subscribe('parking', topic, { retry, onFailure: 'park' });
+      await trial.produce(topic, [
+        { key: 'K', value: { refuse: 'unless-mended' } },
+        { key: 'other', value: 1 },
+      ]);
+      await bench.delivered(path);
+      const parked = () => trial.json<{ parked: unknown[] }>('GET', `${path}/parked`);
+      expect((await parked()).parked).toHaveLength(1);
+      await trial.topic('parking', { partitions: 1 }, '-mended');
+      await trial.until('it to be back', async () => (await parked()).parked.length === 0);
     },
   },
   {

@@ -7,8 +7,8 @@ import type { Rights } from '../../shared/domain/rights.ts';
 import { apiKeyKey, grantsKey } from '../../shared/store/access-keys.ts';
 import { ApiKeys } from '../../shared/store/api-keys.ts';
 import { Grants } from '../../shared/store/grants.ts';
-import type { StateKey } from '../../shared/store/keys.ts';
 import { itemKey } from '../../shared/store/item-key.ts';
+import type { StateKey } from '../../shared/store/keys.ts';
 import { STORE_ENGINES, type StoreEngine } from '../support/store-engines.ts';
 
 const PRODUCE: readonly Rights[] = [{ topics: 'orders-*', allow: ['produce'] }];

@@ -12,8 +12,8 @@ import { examineGroups } from '../../shared/operations/examine-groups.ts';
 import { examinePartitions } from '../../shared/operations/examine-partitions.ts';
 import { Findings } from '../../shared/operations/findings.ts';
 import { PartitionEnds } from '../../shared/operations/partition-ends.ts';
-import { headKey } from '../../shared/store/keys.ts';
 import { itemKey } from '../../shared/store/item-key.ts';
+import { headKey } from '../../shared/store/keys.ts';
 import { SweepLease } from '../../shared/store/sweep-lease.ts';
 import { STORE_ENGINES, type StoreEngine } from '../support/store-engines.ts';
 

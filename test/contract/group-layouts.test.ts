@@ -3,12 +3,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { UnknownLayout } from '../../shared/domain/errors.ts';
 import type { Group, Member } from '../../shared/domain/group.ts';
 import { Assignments } from '../../shared/store/assignments.ts';
+import { deadLetterKey } from '../../shared/store/dead-letter-keys.ts';
 import { DeadLetters } from '../../shared/store/dead-letters.ts';
 import { GroupTopics } from '../../shared/store/group-topics.ts';
 import { Groups } from '../../shared/store/groups.ts';
 import {
   assignmentKey,
-  deadLetterKey,
   deletedGroupKey,
   groupEntryKey,
   groupKey,

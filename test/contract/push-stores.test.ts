@@ -5,6 +5,7 @@ import type { PositionId, PushState } from '../../shared/domain/position.ts';
 import type { Pending, Subscriber } from '../../shared/domain/wake-up.ts';
 import { DeadLetters } from '../../shared/store/dead-letters.ts';
 import { Groups } from '../../shared/store/groups.ts';
+import { Lanes } from '../../shared/store/lanes.ts';
 import { PendingPositions } from '../../shared/store/pending.ts';
 import { Positions } from '../../shared/store/positions.ts';
 import { PushPositions } from '../../shared/store/push-positions.ts';
@@ -34,6 +35,101 @@ describe.each(STORE_ENGINES)('on %s', (_, open) => {
     const groupId = (++ids).toString().padStart(26, '0');
     group = { name: `g${ids}`, id: groupId, createdAt: NOW, version: 0, checkAt: NOW, busyUntil: 0 };
     id = { group, topicId: TOPIC, partition: 3 };
+  });
+
+  describe('a parked key', () => {
+    const [LANE, OTHER] = ['00112233445566ff', 'ffeeddccbbaa9900'];
+    const mine = { owner: 'run', epoch: 11 };
+    const about = { key: new Uint8Array([75, 0, 255]), keyBytes: 3, parkedAt: NOW };
+    const failure = { retryAt: NOW + 9, attempts: 2, absences: 0, span: 1, end: 6, firstFailedAt: NOW };
+    const lane = { epoch: NOW, committed: 5, push: { failure, isSlow: true }, about };
+    let lanes: Lanes;
+    let to: Subscriber;
+    const laneId = (name = LANE) => ({ ...id, lane: name });
+    const marks = async () => {
+      const pending = new PendingPositions(engine.dynamodb, engine.stateTable);
+      return (await pending.lanesOf(group, 100)).items;
+    };
+    const step = { committed: 6, epoch: 12, until: NOW + 2_000, push: { passed: new Map([[LANE, 1]]) } };
+    beforeEach(async () => {
+      lanes = new Lanes(engine.dynamodb, engine.stateTable, positions);
+      to = { group: { name: group.name, id: group.id }, topic: 't', known: 8 };
+      await new Groups(engine.dynamodb, engine.stateTable).create(group);
+      await positions.create(id, { epoch: 10, committed: 5 });
+      await push.take(id, { epoch: 10, committed: 5 }, { owner: 'run', epoch: 11, until: NOW + 1_000, now: NOW });
+    });
+
+    it('is passed over, and has a lane and a mark: all of it, or nothing', async () => {
+      expect(await lanes.park(to, laneId(), { ...mine, epoch: 10 }, step, lane)).toBe(false);
+      expect(await positions.read(laneId())).toBeUndefined();
+      expect(await marks()).toEqual([]);
+      expect(await lanes.park(to, laneId(), mine, step, lane)).toBe(true);
+      expect(await positions.read(id)).toEqual({ ...step, owner: 'run', parked: new Set([LANE]) });
+      expect(await positions.read(laneId())).toEqual(lane);
+      expect(await lanes.list(id)).toEqual([{ ...lane, lane: LANE }]);
+      expect(await marks()).toEqual([{ topicId: TOPIC, partition: 3, lane: LANE, to, dueAt: NOW }]);
+    });
+
+    it('stays parked whatever its position is stepped to, and has its own owner', async () => {
+      await lanes.park(to, laneId(), mine, step, lane);
+      expect(await push.take(laneId(), lane, { owner: 'lane', epoch: NOW + 1, until: NOW + 5, now: NOW })).toBe(true);
+      await push.step(id, { owner: 'run', epoch: 12 }, { committed: 9, epoch: 12, push: {} });
+      expect(await positions.read(id)).toEqual({ committed: 9, epoch: 12, push: {}, parked: new Set([LANE]) });
+      const went = { committed: 8, epoch: NOW + 1, push: { settled: 2, isReady: true } };
+      expect(await push.step(laneId(), { owner: 'lane', epoch: NOW + 1 }, went)).toBe(true);
+      expect(await positions.read(laneId())).toEqual({ ...went, about });
+    });
+
+    it('comes back where both are their owners’, once, and not where the position has gone on', async () => {
+      await lanes.park(to, laneId(), mine, step, lane);
+      await lanes.park(to, laneId(OTHER), { owner: 'run', epoch: 12 }, { ...step, epoch: 13 }, lane);
+      await push.take(laneId(), lane, { owner: 'run2', epoch: NOW + 1, until: NOW + 5, now: NOW });
+      const [by, its] = [
+        { owner: 'run', epoch: 13 },
+        { owner: 'run2', epoch: NOW + 1 },
+      ];
+      const to14 = { committed: 6, epoch: 14, until: NOW + 3_000 };
+      expect(await lanes.handBack(laneId(), by, { ...to14, committed: 5 }, its)).toBe(false);
+      expect(await lanes.handBack(laneId(), { ...by, epoch: 12 }, to14, its)).toBe(false);
+      expect(await lanes.handBack(laneId(), by, to14, { ...its, owner: 'run' })).toBe(false);
+      expect((await positions.read(id))?.parked).toEqual(new Set([LANE, OTHER]));
+      expect(await lanes.handBack(laneId(), by, to14, its)).toBe(true);
+      // In another epoch: who read it before, and takes it, would pass the key over.
+      expect(await positions.read(id)).toMatchObject({ ...to14, owner: 'run', parked: new Set([OTHER]) });
+      expect(await positions.read(laneId())).toBeUndefined();
+      expect((await marks()).map((mark) => mark.lane)).toEqual([OTHER]);
+      expect(await lanes.handBack(laneId(), by, to14, its)).toBe(false);
+    });
+
+    it('is parked no more after a seek, and gone with its position', async () => {
+      await lanes.park(to, laneId(), mine, step, lane);
+      const seen = (await positions.read(id))!;
+      expect(await positions.change(id, { ...seen, epoch: 11 }, { committed: 0, epoch: 20 })).toBe(false);
+      expect(await positions.read(laneId())).toBeDefined();
+      const kept = { committed: 6, epoch: 20, parked: seen.parked!, push: { passed: new Map([[LANE, 1]]) } };
+      expect(await positions.change(id, seen, kept)).toBe(true);
+      expect(await positions.read(id)).toEqual(kept);
+      expect(await positions.change(id, kept, { committed: 0, epoch: 30 })).toBe(true);
+      expect(await positions.read(id)).toEqual({ committed: 0, epoch: 30 });
+      expect([await positions.read(laneId()), await marks()]).toEqual([undefined, []]);
+      await push.take(id, { committed: 0, epoch: 30 }, { owner: 'run', epoch: 31, until: NOW + 1, now: NOW });
+      await lanes.park(to, laneId(), { owner: 'run', epoch: 31 }, { ...step, epoch: 32 }, lane);
+      await positions.remove(id);
+      expect([await positions.read(laneId()), await marks()]).toEqual([undefined, []]);
+    });
+
+    it('is given up at the record that it is at, and not when it is past it', async () => {
+      await lanes.park(to, laneId(), mine, step, lane);
+      expect(await lanes.giveUp(laneId(), 4)).toBe(false);
+      expect(await lanes.giveUp(laneId(OTHER), 5)).toBe(false);
+      expect(await lanes.giveUp(laneId(), 5)).toBe(true);
+      expect(await positions.read(laneId())).toEqual({ ...lane, about: { ...about, giveUp: 5 } });
+      await lanes.remove(laneId(), NOW - 1);
+      expect(await positions.read(laneId())).toBeDefined();
+      await lanes.remove(laneId(), NOW);
+      await lanes.remove(laneId(), NOW);
+      expect([await positions.read(laneId()), await marks()]).toEqual([undefined, []]);
+    });
   });
 
   describe('a position of a subscription', () => {

@@ -4,8 +4,8 @@ import { UnknownLayout } from '../../shared/domain/errors.ts';
 import type { Subscription } from '../../shared/domain/subscription.ts';
 import type { TargetSpec } from '../../shared/domain/target-spec.ts';
 import { Groups } from '../../shared/store/groups.ts';
-import { subscriptionKey } from '../../shared/store/keys.ts';
 import { itemKey } from '../../shared/store/item-key.ts';
+import { subscriptionKey } from '../../shared/store/keys.ts';
 import { Subscriptions } from '../../shared/store/subscriptions.ts';
 import { STORE_ENGINES, type StoreEngine } from '../support/store-engines.ts';
 

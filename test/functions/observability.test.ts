@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ApiRoute } from '../../functions/api-handler.ts';
 import { hourOf } from '../../shared/operations/doorbell.ts';
-import type { LagReport } from '../../shared/operations/measure-lag.ts';
+import type { LagReport, ParkedReport } from '../../shared/operations/measure-lag.ts';
 import { jsonAnswer } from '../../shared/wire/http-answer.ts';
 import { send } from '../support/gateway-call.ts';
 import { OPEN_PORTS } from '../support/open-ports.ts';
@@ -131,16 +131,17 @@ describe('what a function tells about a request', () => {
 });
 
 describe('what the sweep tells', () => {
-  const tell = async (report: LagReport, tasksLeft = 0) => {
+  const tell = async (report: LagReport, tasksLeft = 0, parked: ParkedReport = { worst: [] }) => {
     vi.stubEnv('POWERTOOLS_SERVICE_NAME', 'sweep');
-    const { publishObservations, recordLag, recordTasksLeft } = await import('../../functions/observability.ts');
-    recordLag(report);
-    recordTasksLeft(tasksLeft);
-    publishObservations();
+    const told = await import('../../functions/observability.ts');
+    told.recordLag(report);
+    told.recordParked(parked);
+    told.recordTasksLeft(tasksLeft);
+    told.publishObservations();
     return lines.map((line) => JSON.parse(line));
   };
 
-  it('is nothing while nobody is behind, and nothing was left', async () => {
+  it('is nothing while nobody is behind, no key is parked, and nothing was left', async () => {
     expect(await tell({ worst: [] })).toEqual([]);
   });
 
@@ -153,6 +154,41 @@ describe('what the sweep tells', () => {
     ]);
     const dimensions = told.map(({ _aws }) => _aws.CloudWatchMetrics[0].Dimensions);
     expect(dimensions).toEqual([[['service', 'subscription']], [['service']]]);
+  });
+
+  it('is the age of the oldest parked key, of each of the worst and of all', async () => {
+    const parked = { worst: [{ subscription: 'shipping', ageMs: 3_600_000 }], oldestMs: 3_600_000 };
+    const told = await tell({ worst: [] }, 0, parked);
+    expect(told).toMatchObject([
+      { service: 'sweep', subscription: 'shipping', OldestParkedKeyAge: 3_600 },
+      { service: 'sweep', OldestParkedKeyAge: 3_600 },
+    ]);
+    const metrics = told.map(({ _aws }) => _aws.CloudWatchMetrics[0]);
+    expect(metrics.map(({ Dimensions }) => Dimensions)).toEqual([[['service', 'subscription']], [['service']]]);
+    expect(metrics[1].Metrics).toEqual([{ Name: 'OldestParkedKeyAge', Unit: 'Seconds' }]);
+  });
+
+  it('is what it finds parked when it runs', async () => {
+    vi.stubEnv('POWERTOOLS_SERVICE_NAME', 'sweep');
+    const { openSweep, sweepHandler } = await import('../../functions/sweep.ts');
+    const bench = await openPushBench();
+    onTestFinished(() => bench.close());
+    const retry = { maxAttempts: 1, minBackoffMs: 10, maxBackoffMs: 60_000 };
+    await bench.subscribe('shipping', { onFailure: 'park', retry });
+    const error = { name: 'Error', message: 'no' };
+    bench.scripts.set('shipping', () => ({ kind: 'failed', at: 0, error }));
+    await bench.append(['k=0']);
+    await bench.wake({ last: 0 });
+    bench.clock.pass(90_000);
+    const wake = vi.fn(async () => {});
+    const ports = { ...openSweep(bench.tables, bench.tables, undefined, bench.clock), wakeQueue: { wake } };
+    await sweepHandler(() => ports)({}, { getRemainingTimeInMillis: () => 60_000 });
+    expect(wake).toHaveBeenCalledExactlyOnceWith([expect.objectContaining({ lane: expect.any(String) })]);
+    const told = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === undefined);
+    expect(told).toMatchObject([
+      { subscription: 'shipping', OldestParkedKeyAge: expect.closeTo(90, 0) },
+      { OldestParkedKeyAge: expect.closeTo(90, 0) },
+    ]);
   });
 
   it('is what it finds behind when it runs, and that the store kept it from a task', async () => {

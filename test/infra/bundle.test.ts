@@ -44,7 +44,7 @@ const CLIENTS: Readonly<Record<string, readonly string[]>> = {
 /** Of a package, beside a bundle of the bare SDK clients with the commands that it uses. */
 const SIZE_FACTOR_MAX = 1.3;
 /** It has five functions' own code, and each client but once. */
-const SIZE_FACTOR_OF_ALL_MAX = 1.45;
+const SIZE_FACTOR_OF_ALL_MAX = 1.5;
 
 describe.each(FUNCTIONS)('the package of %s', (name) => {
   it('holds the SDK clients that it uses and no other, and is hardly larger than those as they come', async () => {

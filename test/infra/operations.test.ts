@@ -79,6 +79,18 @@ describe('alarms', () => {
     }
   });
 
+  it('tell of a key that has been parked for an hour, of whichever subscription', () => {
+    expect(alarms.get('ParkedKeys')).toMatchObject({
+      ...{ MetricName: 'OldestParkedKeyAge', Statistic: 'Maximum', Threshold: 3_600 },
+      ...{
+        ComparisonOperator: 'GreaterThanOrEqualToThreshold',
+        EvaluationPeriods: 1,
+        TreatMissingData: 'notBreaching',
+      },
+      Dimensions: [{ Name: 'service', Value: 'sweep' }],
+    });
+  });
+
   it('cost what docs/operations.md says, no more than $2.50 a month for all', () => {
     const fixed = [...alarms]
       .filter(([name]) => !name.includes('shipping'))
@@ -147,6 +159,7 @@ describe('a backbone with everything on', () => {
     const [dashboard] = Object.values(resourcesOf(template, 'AWS::CloudWatch::Dashboard'));
     const body = JSON.stringify(dashboard!.Properties.DashboardBody);
     expect(body).toContain('service,subscription} MetricName=');
-    for (const name of ['RecordsAppended', 'ConsumerLagAge', 'WriteThrottleEvents']) expect(body).toContain(name);
+    for (const name of ['RecordsAppended', 'ConsumerLagAge', 'OldestParkedKeyAge', 'WriteThrottleEvents'])
+      expect(body).toContain(name);
   });
 });

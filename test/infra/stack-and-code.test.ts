@@ -19,9 +19,12 @@ import {
   SETTLE_AFTER_MS,
   SWEEP_LEASE_MS,
 } from '../../shared/domain/limits.ts';
+import { hourOf } from '../../shared/operations/doorbell.ts';
 import { sweep } from '../../shared/operations/sweep.ts';
+import { sweepWakeUps } from '../../shared/operations/sweep-wake-ups.ts';
 import { deleteTopic } from '../../shared/operations/topics.ts';
 import type { ApiFunction } from '../../shared/wire/routes.ts';
+import { SUBSCRIPTION_DEFAULTS } from '../../shared/wire/subscription-requests.ts';
 import { CONTEXT, openBackgroundBench } from '../support/background-bench.ts';
 import { type EmbeddedTables, embeddedTables } from '../support/embedded.ts';
 import { send } from '../support/gateway-call.ts';
@@ -178,6 +181,9 @@ it('allows the functions in the background what they do, and nothing that they n
       expect(await sweep(sweeper, bench.clock.now() + 10 * SWEEP_LEASE_MS)).toEqual([]);
     }
     expect(await bench.items('state')).toEqual([]);
+    await leaveBehind(host, bench.clock.now() - 3_600_000);
+    const wakeQueue = { wake: async () => {} };
+    expect(await sweepWakeUps({ ...sweeper, wakeQueue }, bench.clock.now() + SWEEP_LEASE_MS)).toEqual([]);
     // Lambda reads the stream, and sends to the dead letters, on the function's behalf.
     const lambdas = /stream |DeadLetters/;
     const granted = grantedTo(['dispatch', 'sweep']);
@@ -191,6 +197,23 @@ it('allows the functions in the background what they do, and nothing that they n
     await bench.close();
   }
 });
+
+/** A subscription with a record in a partition that has grown, when given, and not since. @param at epoch ms */
+async function leaveBehind(host: Host, at: number): Promise<void> {
+  const { backbone } = host;
+  await makeTopic(host, 'behind');
+  await append(host, 'behind', 'x');
+  const { id: topicId } = await backbone.topics.get('behind');
+  const partition = { topicId, partition: 0 };
+  const group = { name: 'late', id: 'B'.repeat(26) };
+  await backbone.subscriptions.create({
+    ...{ group, ...SUBSCRIPTION_DEFAULTS, topics: ['behind'], target: { lambda: { functionArn: 'f' } } },
+    ...{ timeoutMs: 1_000, state: 'active', createdAt: at, updatedAt: at, revision: 0 },
+  });
+  await backbone.positions.create({ group, ...partition }, { epoch: 1, committed: 0 });
+  await backbone.subscribers.put(topicId, { group, topic: 'behind', known: 1 });
+  await backbone.touched.note(partition, hourOf(at), at);
+}
 
 /** A deleted group with all that one may hold. */
 async function leaveGroupBehind({ backbone }: Host, group: Group, topicId: string): Promise<void> {

@@ -34,10 +34,10 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-const act = (name: string, body: object = {}): Drive[] => {
+const act = (name: string, body: object = {}, status = 200): Drive[] => {
   const target = `${HERE}/${name}`;
   return [
-    { status: 200, target, sent: sending(body) },
+    { status, target, sent: sending(body) },
     { status: 404, target: `${NOBODY}/${name}`, sent: sending(body) },
     { ...invalid(target), sent: sending(body) },
     ...unreadable(target, JSON_TYPE),
@@ -46,6 +46,12 @@ const act = (name: string, body: object = {}): Drive[] => {
     broken(target),
   ];
 };
+
+const parkedAct = (name: string): Drive[] => [
+  ...act(`parked/${name}`, {}, 202),
+  { status: 400, target: `${HERE}/parked/${name}`, sent: sending({ ids: ['x'] }) },
+  { status: 404, target: `${HERE}/parked/${name}`, sent: sending({ ids: [kept.replace(/0$/, '0123456789abcdef')] }) },
+];
 
 const DRIVES: { readonly [route in SubscriptionRoute]: () => readonly Drive[] } = {
   'GET /v1/subscriptions': () => [
@@ -139,6 +145,18 @@ const DRIVES: { readonly [route in SubscriptionRoute]: () => readonly Drive[] } 
     { status: 504, target: '/v1/subscriptions/late', hold: 'GetItem' },
     broken(HERE),
   ],
+  'GET /v1/subscriptions/{name}/parked': () => {
+    const target = `${HERE}/parked`;
+    return [
+      { status: 200, target: `${target}?limit=1` },
+      { status: 404, target: `${NOBODY}/parked` },
+      invalid(target),
+      ...refused(target, 'Query'),
+      broken(target),
+    ];
+  },
+  'POST /v1/subscriptions/{name}/parked/resume': () => parkedAct('resume'),
+  'POST /v1/subscriptions/{name}/parked/dead-letter': () => parkedAct('dead-letter'),
   'POST /v1/subscriptions/{name}/pause': () => act('pause'),
   'POST /v1/subscriptions/{name}/resume': () => act('resume'),
   'POST /v1/subscriptions/{name}/seek': () => [

@@ -44,14 +44,11 @@ describe('a subscription is refused', () => {
     ['a back-off below 10 ms', { ...GOOD, retry: { minBackoffMs: 9 } }, 'retry.minBackoffMs'],
     ['a back-off beyond a day', { ...GOOD, retry: { maxBackoffMs: 86_400_001 } }, 'retry.maxBackoffMs'],
     ['a back-off that ends before it begins', { ...GOOD, retry: { minBackoffMs: 60_001 } }, 'retry.minBackoffMs'],
+    ['an unknown policy', { ...GOOD, onFailure: 'Park' }, 'onFailure'],
     ['a fraction', { ...GOOD, haltAfterDeadLetters: 1.5 }, 'haltAfterDeadLetters'],
     ['an unknown field', { ...GOOD, parallel: 3 }, 'parallel'],
   ])('for %s', async (_, body, field) => {
     expect(await isRefused(body, 400, 'invalid_request', { field })).toContain(field);
-  });
-
-  it('for onFailure park, which is not there yet, in words that say so', async () => {
-    expect(await isRefused({ ...GOOD, onFailure: 'park' }, 400, 'invalid_request')).toContain('yet');
   });
 
   it('for a malformed pattern, with the reason and where', async () => {
@@ -128,6 +125,9 @@ describe('a subscription is refused', () => {
       await api.post(`${nobody}/resume`),
       await api.post(`${nobody}/seek`, { to: 'latest' }),
       await api.post(`${nobody}/rotate-secret`),
+      await api.get(`${nobody}/parked`),
+      await api.post(`${nobody}/parked/resume`),
+      await api.post(`${nobody}/parked/dead-letter`, {}),
     ];
     for (const call of calls) expect(call.json()).toMatchObject({ status: 404, code: 'subscription_not_found' });
   });
@@ -180,5 +180,53 @@ describe('a redrive is refused', () => {
       const reply = await api.post('/v1/subscriptions/redriven/dead-letters/redrive', body);
       expect(reply.json()).toMatchObject({ status: 404, code: 'dead_letter_not_found', id });
     }
+  });
+});
+
+describe.each(['resume', 'dead-letter'])('of parked keys, %s is refused', (act) => {
+  const id = '01J00000000000000000000000.3.8f14e45fceea167a';
+  const path = `/v1/subscriptions/parking/parked/${act}`;
+  beforeAll(() => api.put('/v1/subscriptions/parking', { ...GOOD, onFailure: 'park' }));
+
+  it.each([
+    [{ ids: [] }, 'ids'],
+    [{ ids: id }, 'ids'],
+    [{ ids: null }, 'ids'],
+    [{ ids: Array(101).fill(id) }, 'ids'],
+    [{ ids: [id, 7] }, 'ids[1]'],
+    [{ ids: ['x'] }, 'ids[0]'],
+    [{ ids: [`${id}0`] }, 'ids[0]'],
+    [{ ids: [id.toUpperCase()] }, 'ids[0]'],
+    [{ ids: ['01J00000000000000000000000.4096.8f14e45fceea167a'] }, 'ids[0]'],
+    [{ ids: [id], filter: {} }, 'filter'],
+    [{ all: true }, 'all'],
+  ])('that says %j', async (body, field) => {
+    expect((await api.post(path, body)).json()).toMatchObject({ status: 400, code: 'invalid_request', field });
+  });
+
+  it('for a key that is not parked, and does nothing', async () => {
+    const stored = await api.stored();
+    const reply = await api.post(path, { ids: [id, id] });
+    expect(reply.json()).toMatchObject({ status: 404, code: 'parked_key_not_found', subscription: 'parking', id });
+    expect(await api.stored()).toEqual(stored);
+    expect((await api.post(path)).json()).toEqual({
+      [act === 'resume' ? 'resuming' : 'deadLettering']: 0,
+      more: false,
+    });
+  });
+});
+
+describe('a list of parked keys is refused', () => {
+  it.each(['limit=0', 'limit=1001', 'nextToken=x', 'topic=orders'])('that says %s', async (query) => {
+    await api.put('/v1/subscriptions/parking', GOOD);
+    expect((await api.get(`/v1/subscriptions/parking/parked?${query}`)).json()).toMatchObject({
+      ...{ status: 400, code: 'invalid_request' },
+    });
+  });
+
+  it('with the token of another list', async () => {
+    const token = Buffer.from('deadLetters:x').toString('base64url');
+    const reply = await api.get(`/v1/subscriptions/parking/parked?nextToken=${token}`);
+    expect(reply.json()).toMatchObject({ code: 'invalid_request', parameter: 'nextToken' });
   });
 });

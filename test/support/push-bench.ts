@@ -40,7 +40,7 @@ export interface PushBench extends Omit<LogBench, 'host'> {
   subscription(name?: string): Promise<Subscription>;
   position(partition?: number, name?: string): Promise<Position>;
   positionId(partition?: number, name?: string): PositionId;
-  /** Appends one record each. @returns the offset of the first */
+  /** Appends one record each, of no key, or as `key=value`. @returns the offset of the first */
   append(values: readonly string[], partition?: number, doorbell?: Doorbell): Promise<number>;
   /** What targets say, by subscription; absent: `done`. */
   readonly scripts: Map<string, Script>;
@@ -146,7 +146,8 @@ export async function openPushBench({ partitions = 1 } = {}): Promise<PushBench>
     async append(values, partition = 0, doorbell) {
       let base: number | undefined;
       for (const value of values) {
-        const record = { key: null, value: Buffer.from(value), headers: [] };
+        const [, key, rest = value] = /^(\w+)=(.*)$/.exec(value) ?? [];
+        const record = { key: key === undefined ? null : Buffer.from(key), value: Buffer.from(rest), headers: [] };
         const batch = { count: 1, bytes: encodeRecordBatch([record], bench.clock.now()), json: false };
         const { outcomes } = await appendBatches(
           { ...first.backbone, ...(doorbell && { doorbell }) },
@@ -162,8 +163,8 @@ export async function openPushBench({ partitions = 1 } = {}): Promise<PushBench>
       return base!;
     },
     sweep: () => {
-      const { touched, pending, lags } = first.backbone;
-      const ports = { ...host().ports, touched, pending, lags, caughtUp: new CaughtUp() };
+      const { touched, pending, heads, lags } = first.backbone;
+      const ports = { ...host().ports, touched, pending, heads, lags, caughtUp: new CaughtUp() };
       return sweepWakeUps(ports, bench.clock.now() + RUN_MS);
     },
     async drain(forMs = 10_000) {

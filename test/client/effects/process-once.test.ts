@@ -11,9 +11,9 @@ import type { RecordDelivery } from '../../../client/effects/delivery.ts';
 import { DeliveryFenced } from '../../../client/effects/errors.ts';
 import { processOnce } from '../../../client/effects/process-once.ts';
 import { InvalidOptions } from '../../../client/errors.ts';
+import { itemKey } from '../../../shared/store/item-key.ts';
 import { positionKey } from '../../../shared/store/keys.ts';
 import { Positions } from '../../../shared/store/positions.ts';
-import { itemKey } from '../../../shared/store/item-key.ts';
 import { type EmbeddedTables, embeddedTables } from '../../support/embedded.ts';
 import { FaultHandler } from '../../support/fault-handler.ts';
 

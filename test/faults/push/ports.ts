@@ -26,6 +26,8 @@ const ANSWERS_LOST = 0.01;
 export interface PushPorts extends Omit<DeliverPorts, 'wakeQueue'>, Omit<SubscriptionPorts, keyof DeliverPorts> {
   readonly subscriptions: DeliverPorts['subscriptions'] & SubscriptionPorts['subscriptions'];
   readonly pending: Host['backbone']['pending'];
+  readonly lanes: Host['backbone']['lanes'];
+  readonly heads: Host['backbone']['heads'];
   readonly touched: Host['backbone']['touched'];
   readonly subscribers: Host['backbone']['subscribers'];
   readonly wakeQueue: WakeQueue;

@@ -1,6 +1,7 @@
 import type { DeliveryRecord } from '../../../shared/domain/delivery.ts';
 import { type BatchSlot, baseOf } from '../../../shared/domain/slot.ts';
 import type { CallRoom, DeliverySink } from '../../../shared/operations/deliver-ports.ts';
+import { laneOf } from '../../../shared/wire/lane-of.ts';
 import { bytesOf, recordsOf } from '../simulator/mirror.ts';
 
 /** A filter of the simulation, as JSON: lets all but every `every`th record through, by what its id looks like. */
@@ -17,13 +18,25 @@ export function hashOf(record: string): number {
   return hash;
 }
 
+/** Records that a lane reads through at once. */
+const PAGE = 1_000;
+/** Keys of a partition: few, so that many records share one. */
+const KEYS = 4;
+
+/** The key of a record, as follows from its id; one in so many has none. */
+export function keyOf(record: string): string | null {
+  const hash = hashOf(`${record}'s key`);
+  return hash % 13 === 0 ? null : `key${hash % KEYS}`;
+}
+
 /** The ids of one call's records. Each counts as one byte. */
 export class CallSink implements DeliverySink {
   readonly records: DeliveryRecord[] = [];
+  readonly passed: { readonly offset: number; readonly lane: string }[] = [];
   unreadable: DeliverySink['unreadable'];
   readonly #room: CallRoom;
   readonly #filter: string | undefined;
-  readonly #kept = new Map<number, string>();
+  readonly #kept = new Map<number, { readonly id: string; readonly slot: BatchSlot }>();
   #isFull = false;
 
   constructor(room: CallRoom, filter: string | undefined) {
@@ -36,7 +49,8 @@ export class CallSink implements DeliverySink {
   }
 
   room() {
-    return { records: this.#room.records - this.records.length, bytes: this.#room.bytes, partly: true };
+    const records = this.#room.lane === undefined ? this.#room.records - this.records.length : PAGE;
+    return { records, bytes: this.#room.bytes, partly: true };
   }
 
   uploadsToLink(): [] {
@@ -58,12 +72,31 @@ export class CallSink implements DeliverySink {
         return offset;
       }
       const id = ids[offset - base]!;
-      this.#kept.set(offset, id);
-      if (!passes(this.#filter, id)) continue;
-      this.records.push({ offset, timestamp: slot.at, key: null, value: bytesOf([id]), headers: [] });
+      this.#kept.set(offset, { id, slot });
+      const key = keyOf(id) === null ? null : Buffer.from(keyOf(id)!);
+      if (!this.#isWanted(key, offset, id)) continue;
+      this.records.push({ offset, timestamp: slot.at, key, value: bytesOf([id]), headers: [] });
     }
     if (this.#isEnd(offset)) this.#isFull = true;
     return offset;
+  }
+
+  #isWanted(key: Uint8Array | null, offset: number, id: string): boolean {
+    const lane = key === null ? undefined : laneOf(key);
+    if (this.#room.lane !== undefined && lane !== this.#room.lane) return false;
+    if (!passes(this.#filter, id)) return false;
+    if (lane === undefined || this.#room.lane !== undefined || !this.#room.parked?.has(lane)) return true;
+    this.passed.push({ offset, lane });
+    return false;
+  }
+
+  laneOf(key: Uint8Array): string {
+    return laneOf(key);
+  }
+
+  life(offset: number): { readonly since: number; readonly until?: number } {
+    const { at, expiresAt } = this.#kept.get(offset)!.slot;
+    return { since: at, ...(expiresAt > 0 && { until: expiresAt * 1_000 }) };
   }
 
   #isEnd(offset: number): boolean {
@@ -71,6 +104,6 @@ export class CallSink implements DeliverySink {
   }
 
   keep(offset: number): Uint8Array {
-    return bytesOf([this.#kept.get(offset) ?? 'unreadable']);
+    return bytesOf([this.#kept.get(offset)?.id ?? 'unreadable']);
   }
 }

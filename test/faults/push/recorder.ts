@@ -1,4 +1,5 @@
-import { parseDeadLetterSort, parseLogKey } from '../../../shared/store/keys.ts';
+import { parseDeadLetterSort } from '../../../shared/store/dead-letter-keys.ts';
+import { parseLogKey } from '../../../shared/store/keys.ts';
 import { toPosition } from '../../../shared/store/position-item.ts';
 import { toSubscription } from '../../../shared/store/subscription-item.ts';
 import type { Item } from '../simulator/expressions.ts';

@@ -187,10 +187,11 @@ function operand(word: string): Operand {
 function readUpdate(words: Words): (item: Item, bindings: Bindings) => Record<string, AttributeValue | undefined> {
   const steps: { readonly name: string; readonly value: Operand }[] = [];
   while (words.more) {
-    const section = words.take('SET', 'REMOVE', 'ADD');
+    const section = words.take('SET', 'REMOVE', 'ADD', 'DELETE');
     do {
       const name = words.take();
       if (section === 'REMOVE') steps.push({ name, value: () => undefined });
+      else if (section === 'DELETE') steps.push({ name, value: readSubset(name, words) });
       else if (section === 'ADD') steps.push({ name, value: readAddition(name, words) });
       else {
         words.take('=');
@@ -205,12 +206,32 @@ function readUpdate(words: Words): (item: Item, bindings: Bindings) => Record<st
   };
 }
 
-/** Of a number, to one that may not be there yet. */
+/** Of a number, or of a set of bytes, to one that may not be there yet. */
 function readAddition(name: string, words: Words): Operand {
   const added = operand(words.take());
-  return (item, bindings) => ({
-    N: String(Number(item[nameIn(name, bindings)]?.N ?? 0) + Number(added(item, bindings)!.N)),
-  });
+  return (item, bindings) => {
+    const [there, more] = [item[nameIn(name, bindings)], added(item, bindings)!];
+    if (more.BS !== undefined) return bytesSet([...(there?.BS ?? []), ...more.BS]);
+    return { N: String(Number(there?.N ?? 0) + Number(more.N)) };
+  };
+}
+
+/** What is left of a set of bytes: an empty one is none. */
+function readSubset(name: string, words: Words): Operand {
+  const taken = operand(words.take());
+  return (item, bindings) => {
+    const gone = new Set(taken(item, bindings)!.BS!.map(hexOf));
+    return bytesSet((item[nameIn(name, bindings)]?.BS ?? []).filter((bytes) => !gone.has(hexOf(bytes))));
+  };
+}
+
+function bytesSet(members: readonly Uint8Array[]): AttributeValue | undefined {
+  const distinct = new Map(members.map((bytes) => [hexOf(bytes), bytes]));
+  return distinct.size === 0 ? undefined : { BS: [...distinct.values()] };
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
 }
 
 function readSum(words: Words): Operand {

@@ -105,7 +105,7 @@ export class Model implements DynamoModel {
       throw new ConditionFailed(before, request);
     }
     if (operation === 'PutItem') return { table, before, after: request.Item!, output: {} };
-    if (operation === 'DeleteItem') return { table, before, after: undefined, output: {} };
+    if (operation === 'DeleteItem') return { table, before, after: undefined, output: goneOf(request, before) };
     if (operation === 'ConditionCheck') return { table, before, after: before, output: {} };
     const changes = changesOf(UpdateExpression!, before ?? {}, request);
     const after: Record<string, AttributeValue> = { ...(before ?? key) };
@@ -214,6 +214,11 @@ function projected(item: Item, request: Request): Item {
   if (request.ProjectionExpression === undefined) return item;
   const names = request.ProjectionExpression.split(',').map((word) => nameIn(word.trim(), request));
   return Object.fromEntries(names.filter((name) => item[name] !== undefined).map((name) => [name, item[name]!]));
+}
+
+/** What a removal tells of what it removed. */
+function goneOf({ ReturnValues }: Request, before: Item | undefined): object {
+  return ReturnValues === 'ALL_OLD' && before !== undefined ? { Attributes: before } : {};
 }
 
 function outputOf(

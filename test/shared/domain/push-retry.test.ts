@@ -104,9 +104,9 @@ describe('a batch that failed', () => {
     const { push } = judge(judge({}, [1, 2], { kind: 'failed', error }).push, [1], { kind: 'failed', error });
     expect(push.failure).toMatchObject({ span: 1, end: 2, attempts: 1 });
     const wide = { ...push, failure: { ...push.failure!, end: 5 } };
-    const overtaken = afterExpiry(wide, 1, 3);
+    const overtaken = afterExpiry(wide, 3, 2);
     expect(overtaken).toMatchObject({ expired: 2, failure: { span: 1, end: 5, attempts: 0 } });
-    const behind = afterExpiry(overtaken, 3, 5);
+    const behind = afterExpiry(overtaken, 5, 2);
     expect(behind).toMatchObject({ expired: 4, isSlow: true });
     expect(behind.failure).toBeUndefined();
   });

@@ -3,7 +3,7 @@ import { Unavailable } from '../../../shared/domain/errors.ts';
 import { LAG_LOOKS_AHEAD_MAX, LAGS_REPORTED_MAX } from '../../../shared/domain/lag.ts';
 import type { WakeUp } from '../../../shared/domain/wake-up.ts';
 import { hourOf } from '../../../shared/operations/doorbell.ts';
-import { type LagPorts, Lags, measureLag } from '../../../shared/operations/measure-lag.ts';
+import { type LagPorts, Lags, measureLag, measureParked } from '../../../shared/operations/measure-lag.ts';
 import { CaughtUp, sweepWakeUps } from '../../../shared/operations/sweep-wake-ups.ts';
 import { openPushBench, type PushBench } from '../../support/push-bench.ts';
 
@@ -19,13 +19,18 @@ beforeEach(async () => {
 });
 afterEach(() => bench.close());
 
-/** Sweeps, and measures what it saw; wake-ups are lost. */
-async function measured(change: Partial<LagPorts> = {}) {
+/** Sweeps; wake-ups are lost. */
+async function swept() {
   const { ports, backbone } = bench.host();
   const wakeQueue = { wake: async () => {} };
-  const swept = { ...backbone, ...ports, pending: backbone.pending, wakeQueue, caughtUp: new CaughtUp(), lags };
-  expect(await sweepWakeUps(swept, bench.clock.now() + MINUTE)).toEqual([]);
-  return measureLag({ ...backbone, lags, ...change });
+  const { pending, heads } = backbone;
+  const all = { ...backbone, ...ports, pending, heads, wakeQueue, caughtUp: new CaughtUp(), lags };
+  expect(await sweepWakeUps(all, bench.clock.now() + MINUTE)).toEqual([]);
+  return backbone;
+}
+/** Sweeps, and measures what it saw of those that are behind. */
+async function measured(change: Partial<LagPorts> = {}) {
+  return measureLag({ ...(await swept()), lags, ...change });
 }
 /** Appends, and marks the partition as a doorbell does. */
 const append = async (values: readonly string[], partition = 0) => {
@@ -152,5 +157,66 @@ describe('the lag of subscriptions', () => {
     expect(await sweepWakeUps(swept, now + MINUTE)).toEqual([]);
     expect(looked).toHaveLength(LAG_LOOKS_AHEAD_MAX + 1);
     expect(woken).toEqual([0]);
+  });
+});
+
+describe('the age of parked keys', () => {
+  const parked = async () => {
+    await swept();
+    return measureParked({ lags, clock: bench.clock });
+  };
+  /** Has a subscription park a key. @param name that of the key, too */
+  const park = async (name = 's') => {
+    const retry = { maxAttempts: 1, minBackoffMs: 10, maxBackoffMs: MINUTE };
+    const to = await bench.subscribe(name, { onFailure: 'park', retry, from: 'latest' });
+    bench.scripts.set(name, ({ records }) => ({ kind: 'failed', at: records[0]!.offset, error }));
+    await bench.append([`${name}=1`]);
+    await bench.wake({ to });
+    return to;
+  };
+
+  it('is not told while none is parked', async () => {
+    await bench.subscribe();
+    await append(['a']);
+    bench.clock.pass(MINUTE);
+    expect(await parked()).toEqual({ worst: [] });
+  });
+
+  it('is that of the oldest, of each subscription and of all, until it is back', async () => {
+    await park('a');
+    bench.clock.pass(HOUR);
+    const to = await park('b');
+    bench.clock.pass(MINUTE);
+    await bench.append(['later=2']);
+    await bench.wake({ to });
+    const [a, b] = [HOUR + MINUTE, MINUTE].map((ms, i) => ({ subscription: 'ab'[i], ageMs: expect.closeTo(ms, -4) }));
+    expect(await parked()).toEqual({ worst: [a, b], oldestMs: a!.ageMs });
+    // What was told is over.
+    expect(measureParked({ lags, clock: bench.clock })).toEqual({ worst: [] });
+    bench.scripts.clear();
+    bench.clock.pass(MINUTE);
+    await bench.drain(HOUR);
+    expect(await parked()).toEqual({ worst: [] });
+  });
+
+  it.each(['paused', 'halted'] as const)('is told also of a subscription that is %s', async (state) => {
+    await park();
+    const seen = await bench.subscription();
+    await bench.host().backbone.subscriptions.change(seen, { ...seen, state });
+    bench.clock.pass(HOUR);
+    expect(await parked()).toMatchObject({ worst: [{ subscription: 's' }], oldestMs: expect.closeTo(HOUR, -4) });
+    expect((await measured()).report).toEqual({ worst: [] });
+  });
+
+  it('is told of few in an hour, who take no place of those that are behind', async () => {
+    const names = Array.from({ length: LAGS_REPORTED_MAX + 2 }, (_, i) => `s${i}`);
+    for (const [i, name] of names.entries()) lags.notePark(name, bench.clock.now() - i * MINUTE);
+    const report = measureParked({ lags, clock: bench.clock });
+    expect(report.worst.map(({ subscription }) => subscription)).toEqual(names.slice(2).reverse());
+    expect(report.oldestMs).toBe((LAGS_REPORTED_MAX + 1) * MINUTE);
+    await bench.subscribe();
+    await append(['a']);
+    bench.clock.pass(MINUTE);
+    expect((await measured()).report.worst).toMatchObject([{ subscription: 's' }]);
   });
 });

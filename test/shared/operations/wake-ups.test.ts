@@ -186,6 +186,7 @@ describe('the sweep', () => {
     const all = {
       ...ports,
       touched: backbone.touched,
+      heads: backbone.heads,
       pending: { list, remove, put: async () => {} },
       caughtUp: new CaughtUp(),
       lags: backbone.lags,

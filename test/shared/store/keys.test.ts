@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import {
-  assignmentKey,
-  batchObjectKey,
-  claimKey,
   deadLetterKey,
   deadLetterObjectKey,
   deadLettersOf,
+  parseDeadLetterSort,
+} from '../../../shared/store/dead-letter-keys.ts';
+import {
+  assignmentKey,
+  batchObjectKey,
+  claimKey,
   deletedGroupKey,
   groupEntryKey,
   groupKey,
@@ -15,7 +18,6 @@ import {
   leftoverKey,
   logKey,
   memberKey,
-  parseDeadLetterSort,
   parseHeadKey,
   parseLogItemKey,
   parseLogKey,

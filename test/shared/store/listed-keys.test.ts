@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { batchObjectKey, claimKey, deadLetterObjectKey, uploadObjectKey } from '../../../shared/store/keys.ts';
+import { deadLetterObjectKey } from '../../../shared/store/dead-letter-keys.ts';
+import { batchObjectKey, claimKey, uploadObjectKey } from '../../../shared/store/keys.ts';
 import { CLAIMS, parseClaimKey, parseObjectKey } from '../../../shared/store/listed-keys.ts';
 
 const TOPIC = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
