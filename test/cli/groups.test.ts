@@ -190,6 +190,12 @@ describe('the tables of a group', () => {
       'orders          1          -       5       5',
       'Lag in all: 11,005',
     ]);
+    expect(lagTable(offsets.map((offset) => ({ ...offset, ...(offset.partition === 1 && { parked: 3 }) })))).toEqual([
+      'TOPIC   PARTITION  COMMITTED     END     LAG  PARKED',
+      'orders          0      1,000  12,000  11,000       -',
+      'orders          1          -       5       5       3',
+      'Lag in all: 11,005',
+    ]);
     expect(lagTable([])).toEqual(['It has no positions yet.']);
   });
 });

@@ -233,6 +233,27 @@ describe('subscriptions', () => {
     await admin.deleteSubscriptions(['again']);
   });
 
+  it('have parked keys listed, resumed and given up: that by one call, and no other', async () => {
+    await admin.createTopics({ topics: [{ topic: 'pushed', numPartitions: 2 }] });
+    await admin.putSubscription('parking', { topics: ['pushed'], target, onFailure: 'park' });
+    const name = 'parking';
+    expect(await admin.listParkedKeys({ name, limit: 5 })).toEqual({ parked: [] });
+    expect(await admin.resumeParkedKeys({ name })).toEqual({ resuming: 0, more: false });
+    expect(await admin.deadLetterParkedKeys({ name })).toEqual({ deadLettering: 0, more: false });
+    const ids = ['01J00000000000000000000000.3.8f14e45fceea167a'];
+    expect(await code(admin.resumeParkedKeys({ name, ids }))).toBe('parked_key_not_found');
+    expect(await code(admin.deadLetterParkedKeys({ name, ids: ['x'] }))).toBe('invalid_request');
+    expect(await code(admin.listParkedKeys({ name: 'nobody' }))).toBe('subscription_not_found');
+    let calls = 0;
+    proxy.fault = () => (calls++ === 0 ? problem(503, 'unavailable') : undefined);
+    expect(await code(admin.deadLetterParkedKeys({ name }))).toBe('unavailable');
+    expect(calls).toBe(1);
+    calls = 0;
+    expect(await admin.resumeParkedKeys({ name })).toEqual({ resuming: 0, more: false });
+    proxy.fault = () => undefined;
+    await admin.deleteSubscriptions([name]);
+  });
+
   it('have their secret rotated once, even when the answer is lost', async () => {
     await admin.createTopics({ topics: [{ topic: 'pushed', numPartitions: 2 }] });
     await admin.putSubscription('hooks', { topics: ['pushed'], target });

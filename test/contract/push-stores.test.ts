@@ -118,6 +118,29 @@ describe.each(STORE_ENGINES)('on %s', (_, open) => {
       expect([await positions.read(laneId()), await marks()]).toEqual([undefined, []]);
     });
 
+    it('is found by its mark, by itself or among those of its group', async () => {
+      const pending = new PendingPositions(engine.dynamodb, engine.stateTable);
+      const mark = { topicId: TOPIC, partition: 3, lane: LANE, to, dueAt: NOW };
+      await lanes.park(to, laneId(), mine, step, lane);
+      await pending.put({ topicId: TOPIC, partition: 3, to, dueAt: 1 });
+      await pending.put({ topicId: TOPIC, partition: 4, isRedrive: true, to, dueAt: 1 });
+      expect(await pending.ofLane(laneId())).toEqual(mark);
+      expect(await pending.ofLane(laneId(OTHER))).toBeUndefined();
+      const pages = [];
+      for (let after: string | undefined; ; ) {
+        const { items, next } = await pending.lanesOf(group, 1, after);
+        pages.push(...items);
+        after = next;
+        if (after === undefined) break;
+      }
+      expect(pages).toEqual([mark]);
+      // Wherever another group's page ended, this one's goes on within its own.
+      for (const after of ['!', '~']) {
+        const items = after === '!' ? [mark] : [];
+        expect(await pending.lanesOf(group, 100, after)).toEqual({ items });
+      }
+    });
+
     it('is given up at the record that it is at, and not when it is past it', async () => {
       await lanes.park(to, laneId(), mine, step, lane);
       expect(await lanes.giveUp(laneId(), 4)).toBe(false);

@@ -138,6 +138,54 @@ describe('a subscription', () => {
   });
 });
 
+describe('the parked keys of a subscription', () => {
+  it('are shown, resumed and given up by those alone who may push their topics', async () => {
+    const path = '/v1/subscriptions/parking';
+    const target = { http: { url: 'http://127.0.0.1:9009/parking' } };
+    await admin('PUT', path, { body: { topics: ['open', 'secret'], target, onFailure: 'park', from: 'earliest' } });
+    const { backbone } = api;
+    const { group } = (await backbone.subscriptions.read('parking'))!;
+    const lane = '8f14e45fceea167a';
+    const ids: Record<string, string> = {};
+    for (const topic of ['open', 'secret']) {
+      const { id: topicId } = await backbone.topics.fresh(topic);
+      const position = { group, topicId, partition: 0 };
+      const [now, until, push] = [Date.now(), Date.now() + 60_000, {}];
+      const seen = (await backbone.positions.read(position))!;
+      const by = { owner: 'run', epoch: seen.epoch + 1 };
+      await backbone.pushPositions.take(position, seen, { ...by, until, now });
+      const failure = { retryAt: until, attempts: 2, absences: 0, span: 1, end: 1, firstFailedAt: now };
+      const about = { key: Buffer.from(`of ${topic}`), keyBytes: 9, parkedAt: now };
+      const step = { committed: 1, epoch: by.epoch + 1, until, push };
+      const made = { epoch: now, committed: 0, push: { failure }, about };
+      expect(await backbone.lanes.park({ group, topic, known: 1 }, { ...position, lane }, by, step, made)).toBe(true);
+      ids[topic] = `${topicId}.0.${lane}`;
+    }
+    const mallory = await callerOf({ topics: 'open', groups: 'parking', allow: ['subscribe'] });
+    const reader = await callerOf({ topics: '*', groups: 'parking', allow: ['consume', 'admin', 'produce'] });
+    expect((await mallory('GET', `${path}/parked`)).json()).toMatchObject({ parked: [{ id: ids.open }] });
+    expect((await admin('GET', `${path}/parked`)).json<{ parked: object[] }>().parked).toHaveLength(2);
+    expect((await reader('GET', `${path}/parked`)).status).toBe(403);
+    const stored = await api.stored();
+    for (const act of ['resume', 'dead-letter']) {
+      const refused = { status: 403, code: 'forbidden', right: 'subscribe', topic: 'secret' };
+      const body = { ids: [ids.open, ids.secret] };
+      expect((await mallory('POST', `${path}/parked/${act}`, { body })).json()).toMatchObject(refused);
+      expect((await reader('POST', `${path}/parked/${act}`)).status).toBe(403);
+    }
+    expect(await api.stored()).toEqual(stored);
+    expect((await mallory('POST', `${path}/parked/resume`)).json()).toEqual({ resuming: 1, more: false });
+    const { parked } = (await admin('GET', `${path}/parked`)).json<{ parked: { id: string; attempts: number }[] }>();
+    const attempts = Object.fromEntries(parked.map((key) => [key.id, key.attempts]));
+    expect(attempts).toEqual({ [ids.open!]: 0, [ids.secret!]: 2 });
+    expect((await admin('GET', path)).json()).toMatchObject({ partitions: [{ parked: 1 }, { parked: 1 }] });
+    expect((await admin('GET', '/v1/groups/parking')).json()).toMatchObject({
+      offsets: [{ parked: 1 }, { parked: 1 }],
+    });
+    await admin('DELETE', path);
+  });
+});
+
 describe('the group of a subscription', () => {
   it('has its dead letters redriven and forgotten by those alone who may subscribe, by whatever path', async () => {
     const target = { http: { url: 'http://127.0.0.1:9009/fed' } };

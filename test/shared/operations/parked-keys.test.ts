@@ -187,6 +187,7 @@ describe('parked keys', () => {
       expect(await act('dead-letter')).toEqual({ count: 1, more: false });
       await bench.drain(60_000);
       expect(bench.letters).toEqual([]);
+      await backbone.groupTopics.note(bench.positionId().group, await backbone.topics.fresh('t'));
       await resumeSubscription({ ...backbone, ...ports } as never, 's');
       await bench.drain(1_000);
       expect(bench.letters).toMatchObject([{ offset: 0, attempts: 2, error }]);
