@@ -72,5 +72,5 @@ export type ParkedAct = 'resume' | 'dead-letter';
 
 /** From when on a record that fails is kept as a dead letter, because the log will let it go. @param life epoch ms */
 export function lastCallAt({ since, until }: { readonly since: number; readonly until?: number }): number {
-  return until === undefined ? Number.POSITIVE_INFINITY : until - LANE_LAST_SHARE * (until - since);
+  return until === undefined ? Number.POSITIVE_INFINITY : Math.ceil(until - LANE_LAST_SHARE * (until - since));
 }

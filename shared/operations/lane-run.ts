@@ -133,17 +133,22 @@ export class LaneRun {
     if (read.kind === 'overtaken') {
       // How many of them were of this key, nobody knows any more: at least the one that failed.
       serving.passExpired(Math.min(read.logStart, end), 1);
-      return 'on';
+      return this.#keep();
     }
     const { sink, next } = read;
-    if (sink.unreadable !== undefined) return goOn(await serving.buryUnreadable(sink));
+    if (sink.unreadable !== undefined) return this.#after(await serving.buryUnreadable(sink));
     const [first] = sink.records;
     if (first === undefined) {
       serving.passNothing(next);
       return 'on';
     }
     if (this.#of.position.about?.giveUp === first.offset) return this.#giveUp(sink, first.offset);
-    return this.#call(sink, next);
+    const { failure } = serving.push;
+    const now = this.#ports.clock.now();
+    if (failure === undefined || failure.retryAt <= now) return this.#call(sink, next);
+    // Behind one that was given up: what failed with it waits on, unless the log is about to let it go, too.
+    const lastAt = lastCallAt(sink.life(first.offset));
+    return lastAt <= now ? this.#giveUp(sink, first.offset, true) : this.#wait(Math.min(failure.retryAt, lastAt));
   }
 
   async #call(sink: DeliverySink, next: number): Promise<Went> {
@@ -151,8 +156,8 @@ export class LaneRun {
     this.#calls += 1;
     const outcome = await serving.call({ sink, next, hasMore: () => true });
     if (outcome === undefined || outcome.kind === 'stop') return IDLE;
-    if (outcome.kind === 'dead') return goOn(await serving.bury(sink, outcome.committed, outcome.letter));
-    if (outcome.kind === 'went') return (await serving.step(true)) ? 'on' : IDLE;
+    if (outcome.kind === 'dead') return this.#after(await serving.bury(sink, outcome.committed, outcome.letter));
+    if (outcome.kind === 'went') return this.#keep();
     const { failure } = outcome.push;
     const { clock, positions } = this.#ports;
     const lastAt = lastCallAt(sink.life(outcome.committed));
@@ -163,7 +168,13 @@ export class LaneRun {
     }
     const retryAt = Math.min(failure!.retryAt, lastAt);
     serving.push = { ...serving.push, failure: { ...failure!, retryAt } };
-    const waitMs = retryAt - clock.now();
+    return this.#wait(retryAt);
+  }
+
+  /** In place where that is short; else its position knows when to go on. */
+  async #wait(until: number): Promise<Went> {
+    const serving = this.#serving;
+    const waitMs = until - this.#ports.clock.now();
     if (waitMs < PUSH_WAIT_MS_MAX && serving.lease.hasTime(waitMs)) {
       if (!(await serving.step(true, true))) return IDLE;
       await this.#ports.sleep(Math.max(0, waitMs));
@@ -171,6 +182,15 @@ export class LaneRun {
     }
     if (!(await serving.step(false, true))) return IDLE;
     return waitMs <= WAKE_DELAY_MS_MAX ? { kind: 'later', waitMs } : IDLE;
+  }
+
+  /** Commits, and goes on. */
+  async #keep(): Promise<Went> {
+    return (await this.#serving.step(true)) ? 'on' : IDLE;
+  }
+
+  #after(buried: 'passed' | 'stopped'): Went | Promise<Went> {
+    return buried === 'stopped' ? IDLE : this.#keep();
   }
 
   async #remove(): Promise<RunEnd> {
@@ -188,7 +208,7 @@ export class LaneRun {
     const letter: Letter = { error, attempts, firstFailedAt, isRecordsOwnFault: true };
     // Fenced first: what may still be under way must not settle what somebody corrects then.
     if (!(await this.#serving.step(true, true))) return IDLE;
-    return goOn(await this.#serving.bury(sink, offset, letter));
+    return this.#after(await this.#serving.bury(sink, offset, letter));
   }
 
   /** Where its partition was when it looked, it is now: what was passed over since is no more than its owner can deliver. */
@@ -201,9 +221,4 @@ export class LaneRun {
     await this.#ports.wakeQueue.wake([{ topicId, partition, to, hop: 0 }]).catch(() => {}); // the sweep looks after it
     return IDLE;
   }
-}
-
-/** Whether a record that was buried was one too many. */
-function goOn(buried: 'passed' | 'stopped'): Went {
-  return buried === 'stopped' ? IDLE : 'on';
 }

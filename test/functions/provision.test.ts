@@ -214,7 +214,7 @@ describe('a subscription in an app', () => {
     expect(await ask('Create', 'Subscription', subscription({ topics: ['none'] }))).toMatchObject({
       ...{ Status: 'FAILED', Reason: "Topic 'none' does not exist" },
     });
-    expect(await ask('Create', 'Subscription', subscription({ onFailure: 'park' }))).toMatchObject({
+    expect(await ask('Create', 'Subscription', subscription({ onFailure: 'drop' }))).toMatchObject({
       Status: 'FAILED',
     });
   });

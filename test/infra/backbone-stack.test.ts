@@ -99,7 +99,7 @@ it('prints its URL and the first three commands, signed', () => {
 });
 
 it('consists of so many resources', () => {
-  expect(Object.keys(resourcesOf(template))).toHaveLength(148);
+  expect(Object.keys(resourcesOf(template))).toHaveLength(154);
 });
 
 it('passes the AwsSolutions rules of cdk-nag, with three rules argued away', () => {

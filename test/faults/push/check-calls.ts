@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Position } from '../../../shared/domain/position.ts';
 import type { PushHistory, PushViolation, TargetCall } from './history.ts';
-import { isForeign, isTake, type LineHistory, slotsBetween } from './index.ts';
+import { isForeign, isOfLine, isTake, type LineHistory, slotsBetween } from './index.ts';
 import { passes } from './record-sink.ts';
 
 /** A clock may be this wrong before leases do not hold: they outlive calls by more. */
@@ -24,7 +25,7 @@ function checkCall(line: LineHistory, call: TargetCall, history: PushHistory): P
   const state = line.changes.findLast(({ at, after }) => at <= sentAt && after?.epoch === epoch)?.after;
   if (state === undefined) return [{ kind: 'called without owning', what: told }];
   const found: PushViolation[] = [];
-  const wrong = wrongIn(line, call, state.committed, history);
+  const wrong = wrongIn(line, call, state, history);
   if (wrong !== undefined) found.push({ kind: 'wrong records', what: `${told}: ${wrong}` });
   const { failure } = state.push ?? {};
   if (failure === undefined) return found;
@@ -39,17 +40,19 @@ function checkCall(line: LineHistory, call: TargetCall, history: PushHistory): P
 }
 
 function wrongIn(
-  { slots, subscription }: LineHistory,
+  line: LineHistory,
   { records, sentAt }: TargetCall,
-  committed: number,
+  { committed, parked }: Pick<Position, 'committed' | 'parked'>,
   { retentionMs, skewMs }: PushHistory,
 ): string | undefined {
+  const { slots, subscription } = line;
   let next = 0;
   for (const slot of slotsBetween(slots, committed, records.at(-1)!.offset + 1)) {
     const mayBeGone = slot.at + retentionMs <= sentAt + 2 * skewMs + 30_000;
     for (const [i, record] of slot.records.entries()) {
       const offset = slot.base + i;
       if (offset < committed || offset > records.at(-1)!.offset || !passes(subscription.filter, record)) continue;
+      if (!isOfLine(line, record, parked)) continue;
       const given = records[next];
       if (given?.offset === offset && given.record === record) next += 1;
       else if (!mayBeGone) return `${given?.record}@${given?.offset} instead of ${record}@${offset}`;
@@ -87,12 +90,14 @@ function nextCall(calls: readonly TargetCall[], from: number, epoch: number): Ta
 }
 
 /** A target that said when to come again is left alone until then, once that was written down, unless somebody moved on. */
-function checkWaits({ name, calls, changes }: LineHistory, { skewMs }: PushHistory): PushViolation[] {
+function checkWaits({ name, lane, calls, changes }: LineHistory, { skewMs }: PushHistory): PushViolation[] {
   return calls.flatMap(({ told, toldAt, epoch }): PushViolation[] => {
     if (told?.kind !== 'away' || told.retryAfterMs === undefined || toldAt === undefined) return [];
     const until = toldAt + told.retryAfterMs - 2 * skewMs;
     const step = changes.find(({ at, before }) => at >= toldAt && before?.epoch === epoch);
     if (step === undefined || isForeign(step) || isTake(step)) return [];
+    // The log is about to let a parked record go: it is tried once more before that.
+    if (lane !== undefined && (step.after?.push?.failure?.retryAt ?? until) < until) return [];
     const next = nextCall(calls, step.at, epoch);
     if (next === undefined || next.sentAt >= until) return [];
     if (changes.some((change) => change.at > step.at && change.at <= next.sentAt && isForeign(change))) return [];

@@ -1,9 +1,11 @@
 import type { PositionChange, PushHistory, PushViolation } from './history.ts';
-import { isForeign, isTake, type LineHistory, slotsBetween } from './index.ts';
+import { isForeign, isOfLine, isTake, type LineHistory, slotsBetween } from './index.ts';
 import { passes } from './record-sink.ts';
 
 /** Own faults of records: they say nothing of their target, and need no attempts. */
-const OWN_FAULTS: ReadonlySet<string> = new Set(['target_too_large', 'payload_missing', 'payload_corrupt']);
+const OWN_FAULTS: ReadonlySet<string> = new Set([
+  ...['target_too_large', 'payload_missing', 'payload_corrupt', 'parked_too_long'],
+]);
 /** When a record may be found expired, beside what clocks differ by: what is read may be a little old. */
 const EXPIRY_TOLERANCE_MS = 30_000;
 
@@ -21,7 +23,7 @@ export function checkPositions(line: LineHistory, history: PushHistory): PushVio
     if (after === undefined) continue;
     const told = `${line.name} ${line.topicId}.${line.partition} at ${at}`;
     if (before === undefined) {
-      found.push(...checkStart(line, change, history));
+      if (line.lane === undefined) found.push(...checkStart(line, change, history));
       epochOfForeign = after.epoch;
       row = 0;
       continue;
@@ -94,6 +96,8 @@ function settledBy(line: LineHistory, { at, before, after }: PositionChange, epo
         continue;
       }
       if (!passes(line.subscription.filter, record)) continue;
+      // Passed over: its lane has it.
+      if (!isOfLine(line, record, after!.parked)) continue;
       if (wasDelivered(line, offset, at, epochFrom)) {
         outcomes.push('delivered');
         continue;
@@ -112,7 +116,7 @@ function settledBy(line: LineHistory, { at, before, after }: PositionChange, epo
   return { violations, outcomes };
 }
 
-function wasDelivered(line: LineHistory, offset: number, at: number, epochFrom: number): boolean {
+export function wasDelivered(line: LineHistory, offset: number, at: number, epochFrom: number): boolean {
   const { calls, effects, isOnce } = line;
   // Whatever is told: what counts is what was done.
   if (isOnce) return effects.some((effect) => effect.offset === offset && effect.at <= at);

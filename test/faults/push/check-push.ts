@@ -1,5 +1,6 @@
 import { checkCalls } from './check-calls.ts';
 import { checkEffects } from './check-effects.ts';
+import { checkParking } from './check-parking.ts';
 import { checkPositions } from './check-positions.ts';
 import { checkRedrives } from './check-redrives.ts';
 import type { PushHistory, PushViolation } from './history.ts';
@@ -11,10 +12,12 @@ import { linesOf } from './index.ts';
  * @returns what was broken; nothing: the history is one that a correct backbone can have
  */
 export function checkPush(history: PushHistory): PushViolation[] {
-  return linesOf(history).flatMap((line) => [
+  const lines = linesOf(history);
+  const each = lines.flatMap((line) => [
     ...checkPositions(line, history),
     ...checkCalls(line, history),
     ...checkRedrives(line),
     ...checkEffects(line),
   ]);
+  return [...each, ...checkParking(lines, history)];
 }

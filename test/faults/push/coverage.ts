@@ -40,6 +40,10 @@ export const PUSH_SITUATIONS = [
   'redriven letter dead again',
   'redriven letter done',
   'redrives stopped',
+  'key parked',
+  'key taken back',
+  'record of a parked key failed again',
+  'sought while a key was parked',
   // What functions that process each record once met.
   'effect done',
   'effect found done',

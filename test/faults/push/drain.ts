@@ -76,11 +76,18 @@ function behindOf(run: PushRun, topicId: string, partitions: number): string | u
       const stored = mirror.held(topicId, partition).filter(({ records }) => records.length > 0);
       const end = Math.max(0, ...stored.map(({ last }) => last + 1));
       const position = run.seen.positions.findLast(
-        (one) => one.groupId === item.group.id && one.topicId === topicId && one.partition === partition,
+        (one) =>
+          one.lane === undefined &&
+          one.groupId === item.group.id &&
+          one.topicId === topicId &&
+          one.partition === partition,
       )?.after;
+      if (position?.parked !== undefined) return `${name} passes keys over in ${topicId}.${partition}`;
       if ((position?.committed ?? 0) < end)
         return `${name} is at ${position?.committed} of ${end} of ${topicId}.${partition}`;
     }
+    const parked = [...run.seen.laneMarks].find((mark) => mark.startsWith(item.group.id) && mark.includes(topicId));
+    if (parked !== undefined) return `${name} has a parked key left: ${parked}`;
     const letters = new Map<string, boolean>();
     for (const { groupId, topicId: of, partition, offset, after } of run.seen.letterChanges) {
       if (groupId === item.group.id && of === topicId) letters.set(`${partition}.${offset}`, after?.isMarked ?? false);

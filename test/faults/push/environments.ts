@@ -35,6 +35,8 @@ export interface PushEnvironment extends Environment {
   readonly filtered: number;
   readonly latest: number;
   readonly halting: number;
+  /** Of a subscription that does not halt: to park keys that fail. */
+  readonly parking: number;
   /** Dead letters in a row, of which one is drawn for each subscription. */
   readonly haltsAfter: readonly number[];
   readonly backoffsMs: readonly (readonly [min: number, max: number])[];
@@ -83,6 +85,7 @@ const PLAIN: PushEnvironment = {
   filtered: 0.2,
   latest: 0.3,
   halting: 0.1,
+  parking: 0,
   haltsAfter: [3, 10],
   backoffsMs: [
     [10, 5_000],
@@ -132,6 +135,14 @@ const ONCE: PushEnvironment = {
   moods: ['good', 'slow', 'names', 'names none', 'broken', 'hangs', 'away', 'part'],
   ...{ dies: 0.15, standsStill: 0.1, unanswered: 0.1, poison: 0.2, changes: 4 },
   ...{ seeks: 0.5, resubscribed: 0.3, redrives: 0.6, halting: 0, large: 0.01 },
+};
+
+/** Keys that fail wait, and everything that may come in between. */
+const PARKING: PushEnvironment = {
+  ...PLAIN,
+  name: 'parked keys',
+  moods: ['good', 'slow', 'names', 'names', 'names none', 'hangs', 'away', 'part'],
+  ...{ partitions: 1, poison: 0.25, changes: 3, halting: 0, parking: 1, haltsAfter: [10] },
 };
 
 export const PUSH_ENVIRONMENTS: readonly PushEnvironment[] = [
@@ -200,4 +211,16 @@ export const PUSH_ENVIRONMENTS: readonly PushEnvironment[] = [
   },
   { ...ONCE, name: 'effects once' },
   { ...ONCE, name: 'effects once, harsh', habits: byName('harsh').habits, resubscribed: 0, recreate: 0.3 },
+  PARKING,
+  { ...PARKING, name: 'parked keys, harsh', habits: byName('harsh').habits, dies: 0.15 },
+  { ...PARKING, name: 'parked keys, deliveries die', dies: 0.3, standsStill: 0.15, crash: 0.1, freeze: 0.08 },
+  { ...PARKING, name: 'parked keys, administrators', pauses: 0.9, seeks: 0.9, resubscribed: 0.4 },
+  { ...PARKING, name: 'parked keys, topics', recreate: 0.7, grow: 0.6, seeks: 0.2 },
+  { ...PARKING, name: 'parked keys, skewed clocks', skewMs: 3_000, dies: 0.15, lost: 0.5, late: 0.2 },
+  {
+    ...PARKING,
+    name: 'parked keys, retention overtakes',
+    ...{ retentionMs: 60 * MINUTE, latest: 0, pauses: 0.6, backoffsMs: [[2_000, 300_000]] },
+    pausesMs: [50 * MINUTE, 58 * MINUTE, 70 * MINUTE],
+  },
 ];

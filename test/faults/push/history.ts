@@ -41,6 +41,8 @@ export interface Line {
 
 /** One call to a target, as the target saw it, and what the delivery was told. */
 export interface TargetCall extends Line {
+  /** The parked key's that it is of. */
+  readonly lane?: string;
   readonly name: string;
   readonly epoch: number;
   readonly records: readonly { readonly offset: number; readonly record: string }[];
@@ -57,6 +59,8 @@ export interface TargetCall extends Line {
 }
 
 export interface PositionChange extends Line {
+  /** Of a parked key's position. */
+  readonly lane?: string;
   readonly at: number;
   readonly before: Position | undefined;
   readonly after: Position | undefined;
@@ -125,6 +129,9 @@ export interface PushViolation {
     | 'effect twice'
     | 'effect of one who was given up'
     | 'effect missing'
+    | 'key out of order'
+    | 'lane ahead of its partition'
+    | 'key lost'
     | 'unexpected error'
     | 'no end';
   readonly what: string;

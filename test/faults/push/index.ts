@@ -1,4 +1,5 @@
 import type { Subscription } from '../../../shared/domain/subscription.ts';
+import { laneOf } from '../../../shared/wire/lane-of.ts';
 import type { HeldSlot } from '../simulator/mirror.ts';
 import {
   type Effect,
@@ -9,10 +10,13 @@ import {
   type PushHistory,
   type TargetCall,
 } from './history.ts';
+import { keyOf } from './record-sink.ts';
 
 /** What one subscription's position in one partition has gone through, in the order of time. */
 export interface LineHistory {
   readonly line: string;
+  /** The lane of a parked key: what is told here is its position's, and calls are those for it. */
+  readonly lane?: string;
   readonly name: string;
   readonly groupId: string;
   readonly topicId: string;
@@ -34,12 +38,23 @@ export interface LineHistory {
   readonly deletedAt: number;
 }
 
+const laneLineOf = (one: PositionChange | TargetCall) =>
+  `${lineOf(one)}${one.lane === undefined ? '' : `#${one.lane}`}`;
+
+/** Whether a record is one of this line's, where so many keys are passed over: a lane has those of its key alone. */
+export function isOfLine({ lane }: Pick<LineHistory, 'lane'>, record: string, parked?: ReadonlySet<string>): boolean {
+  const key = keyOf(record);
+  const its = key === null ? undefined : laneOf(Buffer.from(key));
+  if (lane !== undefined) return its === lane;
+  return its === undefined || !parked?.has(its);
+}
+
 /** Sorts a history by positions. Those of groups that never had a name are none of anybody's. */
 export function linesOf(history: PushHistory): LineHistory[] {
-  const changes = groupBy(history.positions, lineOf);
+  const changes = groupBy(history.positions, laneLineOf);
   const calls = groupBy(
     history.calls.filter(({ redrives }) => redrives === undefined),
-    lineOf,
+    laneLineOf,
   );
   const redrives = groupBy(
     history.calls.filter(({ redrives }) => redrives !== undefined),
@@ -56,16 +71,18 @@ export function linesOf(history: PushHistory): LineHistory[] {
     if (after !== undefined && !first.has(after.group.id)) first.set(after.group.id, after);
     if (before !== undefined && after === undefined) deletedAt.set(before.group.id, at);
   }
-  return [...changes].flatMap(([line, list]): LineHistory[] => {
-    const { groupId, topicId, partition } = list[0]!;
+  return [...changes].flatMap(([whole, list]): LineHistory[] => {
+    const { groupId, topicId, partition, lane } = list[0]!;
+    const line = lineOf(list[0]!);
     const subscription = first.get(groupId);
     if (subscription === undefined) return [];
     return [
       {
+        ...(lane !== undefined && { lane }),
         ...{ line, groupId, topicId, partition, subscription, name: subscription.group.name, changes: list },
-        calls: calls.get(line) ?? [],
-        redrives: redrives.get(line) ?? [],
-        letterChanges: letterChanges.get(line) ?? [],
+        calls: calls.get(whole) ?? [],
+        redrives: lane === undefined ? (redrives.get(line) ?? []) : [],
+        letterChanges: lane === undefined ? (letterChanges.get(line) ?? []) : [],
         ...{ effects: effects.get(line) ?? [], isOnce: history.isOnce },
         // One that was delivered after all may be kept again, by one who was fenced or after a seek: the first one counts.
         letters: new Map((letters.get(line) ?? []).toReversed().map((letter) => [letter.offset, letter])),
@@ -81,10 +98,14 @@ export function slotsBetween(slots: readonly HeldSlot[], from: number, to: numbe
   return slots.filter(({ base, last, records }) => records.length > 0 && last >= from && base < to);
 }
 
+/** What is kept of how it went, when somebody from outside changes a position. */
+const COUNTS: ReadonlySet<string> = new Set(['passed', 'settled', 'isReady']);
+
 /** A change of a position by somebody from outside: it is free, and nothing is remembered of how it went. */
 export function isForeign({ before, after }: PositionChange): boolean {
   if (before === undefined || after === undefined) return false;
-  return after.owner === undefined && after.push === undefined && after.epoch > before.epoch;
+  const isForgotten = Object.keys(after.push ?? {}).every((name) => COUNTS.has(name));
+  return after.owner === undefined && isForgotten && after.epoch > before.epoch;
 }
 
 export function isTake({ before, after }: PositionChange): boolean {

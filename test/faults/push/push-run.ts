@@ -181,10 +181,14 @@ export class PushRun extends Run {
       batch: { maxRecords: isPrompt ? 100 : random.pick([1, 3, 10, 100]) },
       timeoutMs: random.pick(environment.timeoutsMs),
       retry: { maxAttempts: random.between(1, 3), minBackoffMs, maxBackoffMs },
-      onFailure: random.chance(environment.halting) ? 'halt' : 'deadLetter',
+      onFailure: random.chance(environment.halting) ? 'halt' : this.#parks() ? 'park' : 'deadLetter',
       haltAfterDeadLetters: random.pick(environment.haltsAfter),
       ...filter,
     };
+  }
+
+  #parks(): boolean {
+    return this.environment.parking > 0 && this.random.chance(this.environment.parking);
   }
 
   async #phase(): Promise<void> {

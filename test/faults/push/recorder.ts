@@ -30,6 +30,8 @@ export class PushRecorder {
   readonly sought: PushHistory['sought'][number][] = [];
   /** The last hour, since the epoch, in which a partition was noted, by log. */
   readonly touched = new Map<string, number>();
+  /** Sort keys of the marks of parked keys that are there. */
+  readonly laneMarks = new Set<string>();
   readonly #world: World;
 
   constructor(world: World) {
@@ -49,6 +51,12 @@ export class PushRecorder {
       this.subscriptions.push({ at, ...both((one) => toSubscription(second, one)) });
     } else if (first === 'touched') {
       this.touched.set(sk, Math.max(this.touched.get(sk) ?? 0, Number(second)));
+    } else if (what === 'lanes') {
+      const of = parseLogKey(pk.split('#')[3]!);
+      this.positions.push({ at, groupId: second, lane: sk, ...of, ...both(toPosition) });
+    } else if (first === 'pending' && sk.includes('#lane.')) {
+      if (after === undefined) this.laneMarks.delete(sk);
+      else this.laneMarks.add(sk);
     } else if (sk === 'position') {
       this.positions.push({ at, groupId: second, ...parseLogKey(what), ...both(toPosition) });
     } else if (what === 'dead-letters') {
@@ -63,7 +71,7 @@ export class PushRecorder {
   #takeEffect({ pk, sk }: Item): void {
     const [groupId = '', log = ''] = pk!.S!.split(' ');
     const line = { groupId, ...parseLogKey(log) };
-    const position = this.positions.findLast((one) => lineOf(one) === lineOf(line))?.after;
+    const position = this.positions.findLast((one) => one.lane === undefined && lineOf(one) === lineOf(line))?.after;
     this.effects.push({ at: this.#world.now, ...line, offset: Number(sk!.S), position });
   }
 

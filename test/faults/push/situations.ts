@@ -32,6 +32,11 @@ export function situationsOf(history: PushHistory): Map<PushSituation, number> {
       if (before === undefined && partition >= 2) count('position of an added partition');
       if (isTake(change)) count(before?.owner === undefined ? 'position taken' : 'taken after its time');
       if (isForeign(change) && isCalled(at)) count('sought in mid-delivery');
+      const [had, has] = [before?.parked?.size ?? 0, after?.parked?.size ?? 0];
+      if (has > had) count('key parked');
+      if (has < had && after !== undefined) {
+        count(isForeign(change) ? 'sought while a key was parked' : 'key taken back');
+      }
       if ((after?.push?.failure?.span ?? Infinity) < (before?.push?.failure?.span ?? 0)) count('batch halved');
       if ((after?.push?.expired ?? 0) > (before?.push?.expired ?? 0)) count('overtaken by retention');
     }
@@ -41,7 +46,8 @@ export function situationsOf(history: PushHistory): Map<PushSituation, number> {
         count('paused in mid-delivery');
       }
     }
-    for (const { sentAt, toldAt = sentAt, epoch } of calls) {
+    for (const { sentAt, toldAt = sentAt, epoch, lane, told } of calls) {
+      if (lane !== undefined && told?.kind === 'failed') count('record of a parked key failed again');
       if (changes.some(({ at, after }) => at > sentAt && at < toldAt && (after?.epoch ?? 0) > epoch)) {
         count('call of one who was fenced');
       }

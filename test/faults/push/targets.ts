@@ -35,12 +35,13 @@ export class SimulatedTarget {
   /** One call from a host: it gets there, is worked on, and is answered, or the host waits no longer. */
   send(host: Host, batch: DeliveryBatch, timeoutMs: number, deadline: number): Promise<Delivered> {
     const { world, random } = this.#run;
-    const { group, topicId, partition, epoch } = batch;
+    const { group, topicId, partition, epoch, lane } = batch;
     const records = batch.records.map(({ offset, value }) => ({ offset, record: recordsOf(value!)[0]! }));
     const redrives = batch.records[0]?.redrives;
     const call: Writable<TargetCall> = {
       ...{ name: group.name, groupId: group.id, topicId, partition, epoch, records, sentAt: world.now },
       ...(redrives !== undefined && { redrives }),
+      ...(lane !== undefined && { lane }),
     };
     this.#run.seen.calls.push(call);
     world.scheduler.note(
