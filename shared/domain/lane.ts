@@ -70,7 +70,17 @@ export interface ParkedKey extends ParkedKeyId {
 /** What becomes of the record that fails: it is tried again now, or is a dead letter. */
 export type ParkedAct = 'resume' | 'dead-letter';
 
-/** From when on a record that fails is kept as a dead letter, because the log will let it go. @param life epoch ms */
-export function lastCallAt({ since, until }: { readonly since: number; readonly until?: number }): number {
-  return until === undefined ? Number.POSITIVE_INFINITY : Math.ceil(until - LANE_LAST_SHARE * (until - since));
+/**
+ * From when on a record that fails is kept as a dead letter, because the log will let it go; `finalAt`: from when on also where its
+ * target is only away, or nobody knows which record of several it was.
+ *
+ * @param life epoch ms
+ */
+export function lastCallAt({ since, until }: { readonly since: number; readonly until?: number }): {
+  readonly lastAt: number;
+  readonly finalAt: number;
+} {
+  const before = (share: number) =>
+    until === undefined ? Number.POSITIVE_INFINITY : Math.ceil(until - share * (until - since));
+  return { lastAt: before(LANE_LAST_SHARE), finalAt: before(LANE_LAST_SHARE / 2) };
 }

@@ -29,8 +29,6 @@ export class DeliveryRun {
   readonly #serving: Serving;
   /** Lanes whose keys are passed over. */
   readonly #parked: Set<string>;
-  /** Records that lanes have settled, as they were seen last. */
-  readonly #settled = new Map<string, number>();
   #lanesSeenAt = 0;
 
   constructor(ports: DeliverPorts, of: RunOf) {
@@ -83,7 +81,13 @@ export class DeliveryRun {
     if (stood.status === 'rejected') throw stood.reason;
     if (!taken.value) return { kind: 'taken' };
     if (stood.value !== 'same') return this.#letGo(stood.value);
-    for (let read = (await this.#takeKeysBack()) ? await this.#read() : first.value; ; ) {
+    const keys = await this.#takeKeysBack();
+    if (keys !== 'none') {
+      // A call to its target was made, which may have said that it wants no more.
+      const standing = await this.#serving.standing();
+      if (standing !== 'same') return this.#letGo(standing);
+    }
+    for (let read = keys === 'back' ? await this.#read() : first.value; ; ) {
       const went = await this.#advance(read);
       if (went !== 'on') return went;
       await this.#takeKeysBack();
@@ -159,7 +163,7 @@ export class DeliveryRun {
     const now = this.#ports.clock.now();
     const lane = sink.laneOf(key);
     const { error, attempts, firstFailedAt } = letter;
-    const retryAt = Math.min(now + subscription.retry.maxBackoffMs, lastCallAt(sink.life(offset)));
+    const retryAt = Math.min(now + subscription.retry.maxBackoffMs, lastCallAt(sink.life(offset)).lastAt);
     const failure = { retryAt, attempts, absences: 0, span: 1, end: offset + 1, firstFailedAt };
     const push = { failure, isSlow: true, lastError: { ...error, at: now } };
     const made = { epoch: nextEpoch(0, now), committed: offset, push, about: aboutKey(key, now) };
@@ -217,39 +221,36 @@ export class DeliveryRun {
     return this.#parked.size > 0 && (await this.#ports.lanes.list(this.#of.id)).some(({ push }) => push?.isReady);
   }
 
-  /** Takes keys back whose lanes are ready, now and then. @returns whether there was one: what was read passes it over */
-  async #takeKeysBack(): Promise<boolean> {
+  /** Takes keys back whose lanes are ready, now and then. @returns `back`: there was one, and what was read passes it over */
+  async #takeKeysBack(): Promise<'none' | 'tried' | 'back'> {
     const { lease } = this.#serving;
     const now = this.#ports.clock.now();
-    if (this.#parked.size === 0 || now - this.#lanesSeenAt < HAND_BACK_EVERY_MS) return false;
+    if (this.#parked.size === 0 || now - this.#lanesSeenAt < HAND_BACK_EVERY_MS) return 'none';
     this.#lanesSeenAt = now;
-    let isAny = false;
-    for (const { lane, ...position } of await this.#seeLanes()) {
+    let came: 'none' | 'tried' | 'back' = 'none';
+    for (const { lane, ...position } of await this.#ports.lanes.list(this.#of.id)) {
       if (!position.push?.isReady || !this.#parked.has(lane)) continue;
-      if (!lease.hasTime() || !(await lease.renew(this.#serving.progress))) return isAny;
+      if (!lease.hasTime() || !(await lease.renew(this.#serving.progress))) return came;
       const run = new LaneRun(this.#ports, { ...this.#of, id: { ...this.#of.id, lane }, position });
+      if (came === 'none') came = 'tried';
       if (!(await run.handBack(this.#serving))) continue;
       this.#parked.delete(lane);
       this.#forgetPassed();
-      isAny = true;
+      came = 'back';
     }
-    return isAny;
+    return came;
   }
 
-  async #seeLanes() {
-    const lanes = await this.#ports.lanes.list(this.#of.id);
-    for (const { lane, push } of lanes) this.#settled.set(lane, push?.settled ?? 0);
-    return lanes;
-  }
-
-  /** Records of a parked key that wait, where they are too many. */
+  /** Records that wait behind one that fails, where they are too many. A lane that is on its way has as many as it has. */
   async #overfull(): Promise<number | undefined> {
-    if (!this.#serving.hasPassedOver) return undefined;
-    const waiting = () =>
-      Math.max(0, ...[...(this.#serving.push.passed ?? [])].map(([lane, n]) => n - (this.#settled.get(lane) ?? 0)));
-    if (waiting() < PARKED_RECORDS_MAX) return undefined;
-    await this.#seeLanes();
-    return waiting() < PARKED_RECORDS_MAX ? undefined : waiting();
+    const passed = this.#serving.push.passed ?? new Map<string, number>();
+    if (!this.#serving.hasPassedOver || ![...passed.values()].some((count) => count >= PARKED_RECORDS_MAX))
+      return undefined;
+    const lanes = await this.#ports.lanes.list(this.#of.id);
+    const waiting = lanes
+      .filter(({ push }) => push?.failure !== undefined)
+      .map(({ lane, push }) => (passed.get(lane) ?? 0) - (push?.settled ?? 0));
+    return waiting.find((count) => count >= PARKED_RECORDS_MAX);
   }
 
   /** What was counted of keys that are back. */

@@ -15,6 +15,8 @@ const IDLE: RunEnd = { kind: 'idle' };
 const AT_ONCE: RunEnd = { kind: 'later', waitMs: 0 };
 /** Reads of nothing but others' records that an owner of the partition makes at most, to take a key back. */
 const REST_PAGES_MAX = 16;
+/** Calls that it makes at most: its partition waits meanwhile. */
+const REST_CALLS_MAX = 4;
 /** Nothing passes its last attempt by itself, and nobody can look at it any more. */
 const LET_GO = { name: 'parked_too_long', message: 'the key was parked until the log was about to let the record go' };
 
@@ -63,7 +65,7 @@ export class LaneRun {
   }
 
   /**
-   * Delivers what is left, where that is no more than one call, and gives the key back to its partition, whose owner this is.
+   * Delivers what is left, where that is no more than a few calls, and gives the key back to its partition, whose owner this is.
    * The position has another epoch then: whoever read it before, and is about to take it, would pass the key over.
    *
    * @returns whether the key is back; if not, the lane goes on by itself @throws {Throttled | Unavailable | WriteFailed}
@@ -72,7 +74,7 @@ export class LaneRun {
     const { lease } = this.#serving;
     if (!(await lease.take(this.#serving.committed))) return false;
     try {
-      const isThere = await this.#deliverRest(partition.committed);
+      const isThere = await this.#deliverRest(partition);
       const giveBack = () =>
         partition.lease.stepBy(partition.progress, (by, step) =>
           this.#ports.lanes.handBack(this.#of.id, by, step, lease.holder),
@@ -88,9 +90,10 @@ export class LaneRun {
     return false;
   }
 
-  /** @param end where the partition is, and stays, for whoever calls this owns it @returns whether the lane is there, too */
-  async #deliverRest(end: number): Promise<boolean> {
+  /** @param partition stays where it is, for whoever calls this owns it @returns whether the lane is there, too */
+  async #deliverRest(partition: Serving): Promise<boolean> {
     const serving = this.#serving;
+    const end = partition.committed;
     for (let pages = 0; serving.committed < end; pages++) {
       const read = await this.#read(end);
       if (read.kind !== 'read' || read.sink.unreadable !== undefined || pages === REST_PAGES_MAX) return false;
@@ -99,11 +102,12 @@ export class LaneRun {
         serving.passNothing(next);
         continue;
       }
-      if (this.#calls > 0) return false;
+      if (this.#calls === REST_CALLS_MAX || !serving.lease.hasTime() || !(await partition.renew())) return false;
       this.#calls += 1;
       const outcome = await serving.call({ sink, next, hasMore: () => true });
       if (outcome?.kind === 'retry' || outcome?.kind === 'dead') await serving.step(false, true);
       if (outcome?.kind !== 'went') return false;
+      if (serving.committed < end && !(await serving.step(true))) return false;
     }
     return true;
   }
@@ -132,7 +136,7 @@ export class LaneRun {
     }
     if (read.kind === 'overtaken') {
       // How many of them were of this key, nobody knows any more: at least the one that failed.
-      serving.passExpired(Math.min(read.logStart, end), 1);
+      serving.passExpired(Math.min(read.logStart, end), serving.push.failure === undefined ? 0 : 1);
       return this.#keep();
     }
     const { sink, next } = read;
@@ -140,15 +144,16 @@ export class LaneRun {
     const [first] = sink.records;
     if (first === undefined) {
       serving.passNothing(next);
-      return 'on';
+      // Between the records of a key may lie millions of others: nobody else begins meanwhile, and what was read is known.
+      return (await serving.renew()) ? 'on' : IDLE;
     }
     if (this.#of.position.about?.giveUp === first.offset) return this.#giveUp(sink, first.offset);
     const { failure } = serving.push;
     const now = this.#ports.clock.now();
     if (failure === undefined || failure.retryAt <= now) return this.#call(sink, next);
     // Behind one that was given up: what failed with it waits on, unless the log is about to let it go, too.
-    const lastAt = lastCallAt(sink.life(first.offset));
-    return lastAt <= now ? this.#giveUp(sink, first.offset, true) : this.#wait(Math.min(failure.retryAt, lastAt));
+    const { finalAt } = lastCallAt(sink.life(first.offset));
+    return finalAt <= now ? this.#giveUp(sink, first.offset, true) : this.#wait(Math.min(failure.retryAt, finalAt));
   }
 
   async #call(sink: DeliverySink, next: number): Promise<Went> {
@@ -158,16 +163,16 @@ export class LaneRun {
     if (outcome === undefined || outcome.kind === 'stop') return IDLE;
     if (outcome.kind === 'dead') return this.#after(await serving.bury(sink, outcome.committed, outcome.letter));
     if (outcome.kind === 'went') return this.#keep();
-    const { failure } = outcome.push;
-    const { clock, positions } = this.#ports;
-    const lastAt = lastCallAt(sink.life(outcome.committed));
-    const isLast = clock.now() >= lastAt;
+    const failure = outcome.push.failure!;
+    const now = this.#ports.clock.now();
+    const { lastAt, finalAt } = lastCallAt(sink.life(outcome.committed));
+    const isLast = now >= finalAt || (now >= lastAt && failure.attempts > 0);
     // Somebody may have given it up meanwhile.
-    if (isLast || (await positions.read(this.#of.id, true))?.about?.giveUp === outcome.committed) {
+    if (isLast || (await this.#ports.positions.read(this.#of.id, true))?.about?.giveUp === outcome.committed) {
       return this.#giveUp(sink, outcome.committed, isLast);
     }
-    const retryAt = Math.min(failure!.retryAt, lastAt);
-    serving.push = { ...serving.push, failure: { ...failure!, retryAt } };
+    const retryAt = Math.min(failure.retryAt, now < lastAt ? lastAt : finalAt);
+    serving.push = { ...serving.push, failure: { ...failure, retryAt } };
     return this.#wait(retryAt);
   }
 
@@ -208,6 +213,8 @@ export class LaneRun {
     const letter: Letter = { error, attempts, firstFailedAt, isRecordsOwnFault: true };
     // Fenced first: what may still be under way must not settle what somebody corrects then.
     if (!(await this.#serving.step(true, true))) return IDLE;
+    // It has been settled by whoever was called, as `processOnce` does, though the call failed.
+    if (this.#serving.committed > offset) return 'on';
     return this.#after(await this.#serving.bury(sink, offset, letter));
   }
 

@@ -74,6 +74,11 @@ export class Serving {
     return { committed: this.committed, push: this.push };
   }
 
+  /** No other run begins while this one goes on. @returns false when the position is no longer this run's */
+  renew(): Promise<boolean> {
+    return this.lease.renew(this.progress);
+  }
+
   standing(): ReturnType<typeof standingOf> {
     return standingOf(this.#ports, this.#of.subscription);
   }
@@ -182,7 +187,7 @@ export class Serving {
 
   /** Retention has overtaken the position. @param count of records that are lost by it, where it is known */
   passExpired(logStart: number, count = logStart - this.committed): void {
-    this.#ports.observe({ kind: 'records_expired', count });
+    if (count > 0) this.#ports.observe({ kind: 'records_expired', count });
     this.push = afterExpiry(this.push, logStart, count);
     this.committed = logStart;
   }

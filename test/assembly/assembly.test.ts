@@ -59,11 +59,14 @@ describe('the rights of its functions', () => {
     expect(inWords(server).lack()).toEqual([]);
   });
 
+  // What is behind for more than an hour is marked: `test/infra/stack-and-code.test.ts` does that write.
+  const metElsewhere = ['Sweep  dynamodb:PutItem  StorageState'];
+
   it('are no more than they use', () => {
     expect(
       inWords(server)
         .surplus()
-        .filter((right) => !right.startsWith('Consumer ')),
+        .filter((right) => !right.startsWith('Consumer ') && !metElsewhere.includes(right)),
     ).toEqual([]);
   });
 });

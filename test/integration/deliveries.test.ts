@@ -23,7 +23,7 @@ const failures: string[] = [];
 beforeEach(async () => {
   for (const map of [answers, taken]) map.clear();
   failures.length = 0;
-  backbone = await startLocalBackbone({ onFailure: (message) => failures.push(message) });
+  backbone = await startLocalBackbone({ onFailure: (message, error) => failures.push(`${message}: ${error}`) });
   server = createServer(async (request, response) => {
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer);

@@ -90,14 +90,15 @@ function nextCall(calls: readonly TargetCall[], from: number, epoch: number): Ta
 }
 
 /** A target that said when to come again is left alone until then, once that was written down, unless somebody moved on. */
-function checkWaits({ name, lane, calls, changes }: LineHistory, { skewMs }: PushHistory): PushViolation[] {
-  return calls.flatMap(({ told, toldAt, epoch }): PushViolation[] => {
+function checkWaits({ name, lane, calls, changes, letters }: LineHistory, { skewMs }: PushHistory): PushViolation[] {
+  return calls.flatMap(({ told, toldAt, epoch, records }): PushViolation[] => {
     if (told?.kind !== 'away' || told.retryAfterMs === undefined || toldAt === undefined) return [];
     const until = toldAt + told.retryAfterMs - 2 * skewMs;
     const step = changes.find(({ at, before }) => at >= toldAt && before?.epoch === epoch);
     if (step === undefined || isForeign(step) || isTake(step)) return [];
-    // The log is about to let a parked record go: it is tried once more before that.
-    if (lane !== undefined && (step.after?.push?.failure?.retryAt ?? until) < until) return [];
+    // The log is about to let a parked record go: it is tried once more before that, and what follows when it is given up.
+    const isGivenUp = records.some(({ offset }) => letters.get(offset)?.error === 'parked_too_long');
+    if (lane !== undefined && (isGivenUp || (step.after?.push?.failure?.retryAt ?? until) < until)) return [];
     const next = nextCall(calls, step.at, epoch);
     if (next === undefined || next.sentAt >= until) return [];
     if (changes.some((change) => change.at > step.at && change.at <= next.sentAt && isForeign(change))) return [];
