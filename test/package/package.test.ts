@@ -46,7 +46,7 @@ describe('the package', () => {
   it('holds what runs, and its types: no sources, no tests, no app', () => {
     const wrong = tarball.packed.filter((path) => {
       const allowed =
-        /^(?:dist\/(?:client|cli|infra|local|functions|shared)\/.+\.(?:js|d\.ts|mjs|d\.mts)|dist\/packed\/[a-z]+\/index\.mjs|cli\/vertebra\.mjs|docs\/(?:guides\/)?[a-z-]+\.md)$/;
+        /^(?:dist\/(?:client|cli|infra|local|functions|shared)\/.+\.(?:js|d\.ts|mjs|d\.mts)|dist\/packed\/[a-z]+\/index\.mjs|cli\/vertebra\.mjs|docs\/(?:guides\/)?[a-z-]+\.md|docs\/guides\/[a-z-]+\.svg)$/;
       return !allowed.test(path) && !['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'].includes(path);
     });
     expect(wrong).toEqual([]);
