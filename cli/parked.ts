@@ -94,12 +94,17 @@ async function actOn(
   if ((ids.length === 0) === (all === undefined)) {
     throw new CommandFailure('say which by their ids, or all by --all', EXIT.usage);
   }
-  for (let count = 0; ; ) {
+  let count = 0;
+  for (let rounds = 0; rounds < ROUNDS_MAX; rounds++) {
     const done = await act(ids.length === 0 ? {} : { ids });
     count += done.count;
     if (!done.more) return count;
   }
+  throw new CommandFailure(`${count} keys are done, and there are others: say it again`);
 }
+
+/** Calls that one command makes: keys that fail again meanwhile would never come to an end. */
+const ROUNDS_MAX = 20;
 
 async function* parkedKeys(admin: Admin, name: string): AsyncGenerator<ParkedKey> {
   for (let nextToken: string | undefined; ; ) {
