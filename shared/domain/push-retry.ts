@@ -1,6 +1,6 @@
 import type { Delivered, DeliveryError } from './delivery.ts';
 import { SLOW_CALL_MS } from './limits.ts';
-import type { Failure, PushState } from './position.ts';
+import type { Failure, Position, PushState } from './position.ts';
 import type { OnFailure, SubscriptionSettings } from './subscription.ts';
 
 /** One call to a target. */
@@ -49,6 +49,14 @@ export type Policy = Pick<SubscriptionSettings, 'retry' | 'haltAfterDeadLetters'
 };
 
 const TOO_LARGE: DeliveryError = { name: 'target_too_large', message: 'the record is too large for its target' };
+
+/**
+ * What is remembered of how it went at `committed`. Whoever was called may have moved the position itself, as `processOnce` does, and
+ * nobody have come to write of it: a failure of what lies before is none.
+ */
+export function pushOf({ committed, push = {} }: Pick<Position, 'committed' | 'push'>): PushState {
+  return push.failure !== undefined && push.failure.end <= committed ? withoutFailure(push) : push;
+}
 
 /** How many records the next call may carry, and the offset that it must not reach; absent: as many as there are. */
 export function limitsOf({ failure }: PushState): { readonly records?: number; readonly end?: number } {

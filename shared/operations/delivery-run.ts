@@ -2,7 +2,7 @@ import { nextEpoch } from '../domain/group.ts';
 import { aboutKey, lastCallAt } from '../domain/lane.ts';
 import { PUSH_WAIT_MS_MAX, WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
 import { HAND_BACK_EVERY_MS, PARKED_KEYS_MAX, PARKED_RECORDS_MAX } from '../domain/park-limits.ts';
-import { afterParking, type Letter, withoutAttempts } from '../domain/push-retry.ts';
+import { afterParking, type Letter, pushOf, withoutAttempts } from '../domain/push-retry.ts';
 import type { DeliverPorts, DeliverySink } from './deliver-ports.ts';
 import { LaneRun } from './lane-run.ts';
 import { type Read, type RunOf, Serving } from './serving.ts';
@@ -19,6 +19,10 @@ export type RunEnd =
 /** What a step leads to; `look`: the position was released, and whether something came meanwhile is to be seen. */
 type Went = 'on' | 'look' | RunEnd;
 
+type Lanes = Awaited<ReturnType<DeliverPorts['lanes']['list']>>;
+
+/** Times that a run takes a position once more for keys that could come back: what it sees of them may be a little old. */
+const ROUNDS_FOR_LANES_MAX = 3;
 const IDLE: RunEnd = { kind: 'idle' };
 const AT_ONCE: RunEnd = { kind: 'later', waitMs: 0 };
 
@@ -46,13 +50,16 @@ export class DeliveryRun {
   async run(isCertain: boolean): Promise<RunEnd> {
     const { lease } = this.#serving;
     try {
-      for (let mustTake = isCertain || (await this.#isAwaited()); ; mustTake = false) {
+      let lanes = isCertain ? undefined : await this.#lanes();
+      for (let [rounds, mustTake] = [0, isCertain || isAwaited(lanes)]; ; rounds++) {
         if (!lease.hasTime()) return AT_ONCE;
-        const end = await this.#runOnce(mustTake);
+        const end = await this.#runOnce(mustTake, lanes);
         if (end !== 'look') return end;
-        // What came while this run was at it was dropped: whoever lets go looks.
-        const head = await this.#ports.heads.read(this.#of.id);
-        if (head === undefined || head.next <= this.#serving.committed) return IDLE;
+        // What came while this run was at it was dropped: whoever lets go looks. So were lanes' words that they are ready.
+        const [head, seen] = await Promise.all([this.#ports.heads.read(this.#of.id), this.#lanes()]);
+        lanes = seen;
+        mustTake = rounds < ROUNDS_FOR_LANES_MAX && isAwaited(lanes);
+        if (head === undefined || (head.next <= this.#serving.committed && !mustTake)) return IDLE;
         const standing = await this.#serving.standing();
         if (standing !== 'same') return standing === 'over' ? IDLE : AT_ONCE;
       }
@@ -62,7 +69,8 @@ export class DeliveryRun {
     }
   }
 
-  async #runOnce(mustTake: boolean): Promise<'look' | RunEnd> {
+  /** @param lanes as they were seen just now; absent: they are to be looked at */
+  async #runOnce(mustTake: boolean, lanes?: Lanes): Promise<'look' | RunEnd> {
     const { lease, push, committed } = this.#serving;
     const reading = this.#read();
     if (!mustTake) {
@@ -70,18 +78,20 @@ export class DeliveryRun {
       if (read.kind === 'gone') return IDLE;
       if (read.kind === 'read' && isNothing(read, committed)) return this.#nothing();
     }
-    const [taken, first, stood] = await Promise.allSettled([
+    const [taken, first, stood, seen] = await Promise.allSettled([
       lease.take(committed),
       reading,
       // Whoever let go of it may have stopped the subscription, which was read at the same time as the position.
       push.isSlow ? this.#serving.standing() : ('same' as const),
+      lanes ?? this.#lanes(),
     ]);
     if (taken.status === 'rejected') throw taken.reason;
     if (first.status === 'rejected') throw first.reason;
     if (stood.status === 'rejected') throw stood.reason;
+    if (seen.status === 'rejected') throw seen.reason;
     if (!taken.value) return { kind: 'taken' };
     if (stood.value !== 'same') return this.#letGo(stood.value);
-    const keys = await this.#takeKeysBack();
+    const keys = await this.#takeKeysBack(seen.value);
     if (keys !== 'none') {
       // A call to its target was made, which may have said that it wants no more.
       const standing = await this.#serving.standing();
@@ -90,7 +100,8 @@ export class DeliveryRun {
     for (let read = keys === 'back' ? await this.#read() : first.value; ; ) {
       const went = await this.#advance(read);
       if (went !== 'on') return went;
-      await this.#takeKeysBack();
+      if (this.#ports.clock.now() - this.#lanesSeenAt >= HAND_BACK_EVERY_MS)
+        await this.#takeKeysBack(await this.#lanes());
       const [next, standing] = await Promise.all([this.#read(), this.#serving.standing()]);
       if (standing !== 'same' || !lease.hasTime()) return this.#letGo(standing);
       read = next;
@@ -216,19 +227,18 @@ export class DeliveryRun {
     return waitMs <= WAKE_DELAY_MS_MAX ? { kind: 'later', waitMs } : IDLE;
   }
 
-  /** Whether a lane has come to where this position was: somebody has to take the position for its key to come back. */
-  async #isAwaited(): Promise<boolean> {
-    return this.#parked.size > 0 && (await this.#ports.lanes.list(this.#of.id)).some(({ push }) => push?.isReady);
+  /** Of the keys that are passed over: a look that costs nothing where there are none. */
+  async #lanes(): Promise<Lanes> {
+    if (this.#parked.size === 0) return [];
+    this.#lanesSeenAt = this.#ports.clock.now();
+    return this.#ports.lanes.list(this.#of.id);
   }
 
-  /** Takes keys back whose lanes are ready, now and then. @returns `back`: there was one, and what was read passes it over */
-  async #takeKeysBack(): Promise<'none' | 'tried' | 'back'> {
+  /** Takes keys back whose lanes are ready. @returns `back`: there was one, and what was read passes it over */
+  async #takeKeysBack(lanes: Lanes): Promise<'none' | 'tried' | 'back'> {
     const { lease } = this.#serving;
-    const now = this.#ports.clock.now();
-    if (this.#parked.size === 0 || now - this.#lanesSeenAt < HAND_BACK_EVERY_MS) return 'none';
-    this.#lanesSeenAt = now;
     let came: 'none' | 'tried' | 'back' = 'none';
-    for (const { lane, ...position } of await this.#ports.lanes.list(this.#of.id)) {
+    for (const { lane, ...position } of lanes) {
       if (!position.push?.isReady || !this.#parked.has(lane)) continue;
       if (!lease.hasTime() || !(await lease.renew(this.#serving.progress))) return came;
       const run = new LaneRun(this.#ports, { ...this.#of, id: { ...this.#of.id, lane }, position });
@@ -246,9 +256,8 @@ export class DeliveryRun {
     const passed = this.#serving.push.passed ?? new Map<string, number>();
     if (!this.#serving.hasPassedOver || ![...passed.values()].some((count) => count >= PARKED_RECORDS_MAX))
       return undefined;
-    const lanes = await this.#ports.lanes.list(this.#of.id);
-    const waiting = lanes
-      .filter(({ push }) => push?.failure !== undefined)
+    const waiting = (await this.#lanes())
+      .filter((lane) => pushOf(lane).failure !== undefined)
       .map(({ lane, push }) => (passed.get(lane) ?? 0) - (push?.settled ?? 0));
     return waiting.find((count) => count >= PARKED_RECORDS_MAX);
   }
@@ -260,6 +269,11 @@ export class DeliveryRun {
     const left = new Map([...passed].filter(([lane]) => this.#parked.has(lane)));
     this.#serving.push = left.size === 0 ? push : { ...push, passed: left };
   }
+}
+
+/** Whether a lane has come to where its position was: somebody has to take the position for the key to come back. */
+function isAwaited(lanes: Lanes = []): boolean {
+  return lanes.some(({ push }) => push?.isReady);
 }
 
 /** Neither a record nor anything that is to be passed. */

@@ -131,9 +131,7 @@ export class LaneRun {
 
   async #advance(read: Read, end: number): Promise<Went> {
     const serving = this.#serving;
-    if (read.kind === 'gone') {
-      return this.#remove();
-    }
+    if (read.kind === 'gone') return this.#remove();
     if (read.kind === 'overtaken') {
       // How many of them were of this key, nobody knows any more: at least the one that failed.
       serving.passExpired(Math.min(read.logStart, end), serving.push.failure === undefined ? 0 : 1);
@@ -166,7 +164,8 @@ export class LaneRun {
     const failure = outcome.push.failure!;
     const now = this.#ports.clock.now();
     const { lastAt, finalAt } = lastCallAt(sink.life(outcome.committed));
-    const isLast = now >= finalAt || (now >= lastAt && failure.attempts > 0);
+    const hasFailedAlone = failure.attempts > 0 && failure.absences === 0;
+    const isLast = now >= finalAt || (now >= lastAt && hasFailedAlone);
     // Somebody may have given it up meanwhile.
     if (isLast || (await this.#ports.positions.read(this.#of.id, true))?.about?.giveUp === outcome.committed) {
       return this.#giveUp(sink, outcome.committed, isLast);
@@ -180,7 +179,10 @@ export class LaneRun {
   async #wait(until: number): Promise<Went> {
     const serving = this.#serving;
     const waitMs = until - this.#ports.clock.now();
-    if (waitMs < PUSH_WAIT_MS_MAX && serving.lease.hasTime(waitMs)) {
+    // Of one that has used its attempts there is no end: nobody is kept busy by it.
+    const { attempts = 0 } = serving.push.failure ?? {};
+    const isShort = waitMs < PUSH_WAIT_MS_MAX && attempts < this.#of.subscription.retry.maxAttempts;
+    if (isShort && serving.lease.hasTime(waitMs)) {
       if (!(await serving.step(true, true))) return IDLE;
       await this.#ports.sleep(Math.max(0, waitMs));
       return 'on';

@@ -1,24 +1,20 @@
-import { Unavailable } from '../domain/errors.ts';
-import { nextEpoch } from '../domain/group.ts';
 import { type Lane, type LaneId, type ParkedAct, type ParkedKey, parseParkedKeyId } from '../domain/lane.ts';
 import { LIST_LIMIT_MAX } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
-import type { Position } from '../domain/position.ts';
+import { pushOf } from '../domain/push-retry.ts';
 import { ParkedKeyNotFound } from '../domain/subscription-errors.ts';
 import type { Page } from '../domain/topic.ts';
 import type { LaneMark, Subscriber } from '../domain/wake-up.ts';
+import { actOnLane, isServed } from './act-on-lane.ts';
 import { storeFailed } from './store-failed.ts';
 import type { SubscriptionPorts } from './subscription-ports.ts';
 import { findSubscription } from './subscriptions.ts';
-import { wakeLane } from './wake-lane.ts';
 
 export interface ParkedPorts
   extends Pick<SubscriptionPorts, 'subscriptions' | 'positions' | 'lanes' | 'wakeQueue' | 'clock'> {
   readonly pending: Pick<SubscriptionPorts['pending'], 'lanesOf' | 'ofLane'>;
 }
 
-/** Times that a lane is changed anew because others change it at the same time. */
-const TRIES_MAX = 8;
 /** Pages of other marks that one call passes, to find a parked key. */
 const PAGES_MAX = 50;
 /** Time before the deadline at which no more keys are looked for. */
@@ -58,7 +54,7 @@ export async function actOnParked(
   { act, ids, deadline }: { readonly act: ParkedAct; readonly ids?: readonly string[]; readonly deadline: number },
 ): Promise<{ readonly count: number; readonly more: boolean }> {
   const { group } = await findSubscription(ports, name);
-  const change = (mark: LaneMark) => actOn(ports, mark.to, laneOf(mark), act);
+  const change = (mark: LaneMark) => actOnLane(ports, mark.to, laneOf(mark), act);
   if (ids !== undefined) {
     const done = await actOnAll(await marksOf(ports, group, ids), change).catch(storeFailed);
     return { count: done.filter((one) => one !== 'nothing').length, more: false };
@@ -87,43 +83,6 @@ function laneOf({ to, topicId, partition, lane }: LaneMark): LaneId {
   return { group: to.group, topicId, partition, lane };
 }
 
-/** @returns `was`: so it was before; `nothing`: no record fails there, or not the one any more that did */
-async function actOn(
-  ports: ParkedPorts,
-  to: Subscriber,
-  id: LaneId,
-  act: ParkedAct,
-): Promise<'done' | 'was' | 'nothing'> {
-  const first = await ports.positions.read(id);
-  for (let tries = 0, seen = first; tries < TRIES_MAX; tries++, seen = await ports.positions.read(id)) {
-    // What it fails at once it has gone on is not what was meant.
-    if (first === undefined || seen?.committed !== first.committed) return 'nothing';
-    const { failure } = seen.push ?? {};
-    if (failure === undefined) return act === 'resume' ? 'was' : 'nothing';
-    const wasGivenUp = seen.about?.giveUp === seen.committed;
-    if (act === 'dead-letter' && !wasGivenUp && !(await ports.lanes.giveUp(id, seen.committed))) continue;
-    const now = ports.clock.now();
-    // What is under way is not begun a second time.
-    if (isServed(seen, now)) return act === 'resume' || wasGivenUp ? 'was' : 'done';
-    if (wasGivenUp && failure.retryAt <= now) return 'was';
-    if (!(await ports.positions.change(id, seen, dueNow(seen, act, now)))) continue;
-    await wakeLane(ports, to, id);
-    return 'done';
-  }
-  throw new Unavailable(`A parked key of '${id.group.name}' is being changed by others all the time`);
-}
-
-function isServed({ owner, until = 0 }: Position, now: number): boolean {
-  return owner !== undefined && until >= now;
-}
-
-function dueNow(seen: Position, act: ParkedAct, now: number): Pick<Position, 'committed' | 'epoch' | 'push'> {
-  const { failure, ...push } = seen.push ?? {};
-  // Its attempts and its error are told with the dead letter.
-  const kept = act === 'dead-letter' && failure && { failure: { ...failure, retryAt: now } };
-  return { committed: seen.committed, epoch: nextEpoch(seen.epoch, now), push: { ...push, ...kept } };
-}
-
 async function show({ positions, clock }: ParkedPorts, mark: LaneMark): Promise<ParkedKey | undefined> {
   const { to, topicId, partition, lane } = mark;
   const [found, position] = await Promise.all([
@@ -131,7 +90,8 @@ async function show({ positions, clock }: ParkedPorts, mark: LaneMark): Promise<
     positions.read({ group: to.group, topicId, partition }),
   ]);
   if (found === undefined) return undefined;
-  const { push: { failure, lastError, settled = 0 } = {}, about, committed } = found;
+  const { about, committed } = found;
+  const { failure, lastError, settled = 0 } = pushOf(found);
   const { key, keyBytes, parkedAt } = about;
   const now = clock.now();
   const waits = failure !== undefined && failure.retryAt > now && !isServed(found, now);

@@ -11,6 +11,7 @@ import {
   limitsOf,
   type Outcome,
   type Policy,
+  pushOf,
   type Stop,
 } from '../domain/push-retry.ts';
 import type { Subscription } from '../domain/subscription.ts';
@@ -67,7 +68,7 @@ export class Serving {
     const { subscription, id, position, deadline } = of;
     this.lease = new PositionLease(ports, id, position.epoch, subscription.timeoutMs, deadline);
     this.committed = position.committed;
-    this.push = position.push ?? {};
+    this.push = pushOf(position);
   }
 
   get progress(): Progress {
@@ -204,7 +205,8 @@ export class Serving {
 
   /** Lets go of what it still owns; where that fails, its time ends by itself. */
   async letGo(): Promise<void> {
-    if (this.lease.isHeld) await this.step(false).catch(() => {});
+    // In another epoch where something failed: who read it before knows nothing of when it may be tried again.
+    if (this.lease.isHeld) await this.step(false, this.push.failure !== undefined).catch(() => {});
   }
 
   #countRead(records: readonly DeliveryRecord[], committed: number): void {

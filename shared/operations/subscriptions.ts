@@ -6,6 +6,7 @@ import type { Subscription, SubscriptionChange } from '../domain/subscription.ts
 import { SubscriptionNotFound } from '../domain/subscription-errors.ts';
 import { withSecret } from '../domain/target-spec.ts';
 import type { Page } from '../domain/topic.ts';
+import { actOnLane } from './act-on-lane.ts';
 import { describeGroup, type GroupOffset } from './describe-groups.ts';
 import { rest } from './keep-deliveries.ts';
 import { storeFailed } from './store-failed.ts';
@@ -87,7 +88,7 @@ async function freshStart(ports: SubscriptionPorts, { group }: Subscription): Pr
       const id = { group, topicId, partition };
       const parked = await startAfresh(ports, id);
       for (const lane of parked ?? []) {
-        await startAfresh(ports, { ...id, lane });
+        await actOnLane(ports, { group, topic: name, known }, { ...id, lane }, 'resume');
         await wakeLane(ports, { group, topic: name, known }, { topicId, partition, lane });
       }
     });
@@ -98,20 +99,13 @@ async function freshStart(ports: SubscriptionPorts, { group }: Subscription): Pr
 /** What failed there is forgotten, but not what is counted of parked keys. @returns the lanes that it passes over */
 async function startAfresh({ positions, clock }: SubscriptionPorts, id: PositionId): Promise<Position['parked']> {
   const seen = await positions.read(id);
-  // Why a record is a dead letter is told with it.
-  const isGivenUp = seen?.about?.giveUp === seen?.committed;
   // Whoever is still at it ends by itself: no second call is begun beside it.
-  if (seen?.push !== undefined && seen.owner === undefined && !isGivenUp) {
-    const { passed, settled, isReady } = seen.push;
-    const push = {
-      ...(passed && { passed }),
-      ...(settled !== undefined && { settled }),
-      ...(isReady && { isReady }),
-    };
+  if (seen?.push !== undefined && seen.owner === undefined) {
+    const { passed } = seen.push;
     const { committed, parked } = seen;
     const epoch = nextEpoch(seen.epoch, clock.now());
-    const kept = Object.keys(push).length > 0;
-    await positions.change(id, seen, { committed, epoch, ...(kept && { push }), ...(parked && { parked }) });
+    const kept = { ...(passed && { push: { passed } }), ...(parked && { parked }) };
+    await positions.change(id, seen, { committed, epoch, ...kept });
   }
   return seen?.parked;
 }

@@ -1,4 +1,4 @@
-import { TransactWriteItemsCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
+import { type TransactWriteItem, TransactWriteItemsCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import type { Lane, LaneId } from '../domain/lane.ts';
 import type { PositionId } from '../domain/position.ts';
 import type { Subscriber } from '../domain/wake-up.ts';
@@ -19,7 +19,13 @@ interface Owner {
   readonly epoch: number;
 }
 
-const NAMES = { '#epoch': 'epoch', '#owner': 'owner', '#committed': 'committed', '#parked': 'parked' };
+/** What an owner makes of a position that it keeps. */
+type OwnerStep = PushStep & { readonly until: number };
+
+const NAMES = {
+  ...{ '#epoch': 'epoch', '#owner': 'owner', '#until': 'until' },
+  ...{ '#committed': 'committed', '#push': 'push', '#parked': 'parked' },
+};
 const MINE = `${KNOWN_LAYOUT} AND #epoch = :epoch AND #owner = :owner`;
 
 /**
@@ -49,91 +55,59 @@ export class Lanes {
   /**
    * Has a position go on without a key: six write units.
    *
-   * @param step of the position, which stays its owner's
+   * @param by whose the position is, and stays
    * @returns false: it is no longer its owner's, and nothing was written @throws {WriteFailed}
    */
-  async park(to: Subscriber, id: LaneId, by: Owner, step: PushStep & { until: number }, lane: Lane): Promise<boolean> {
-    const { group, topicId, partition } = id;
-    const position = { group, topicId, partition };
-    const command = new TransactWriteItemsCommand({
-      TransactItems: [
-        {
-          Update: {
-            TableName: this.#table,
-            Key: itemKey(positionKey(position)),
-            UpdateExpression:
-              'SET #committed = :committed, #epoch = :next, #until = :until, #push = :push ADD #parked :lane',
-            ConditionExpression: `${MINE} AND #committed <= :committed`,
-            ExpressionAttributeNames: { ...NAMES, '#until': 'until', '#push': 'push' },
-            ExpressionAttributeValues: {
-              ...mine(by),
-              ':committed': { N: String(step.committed) },
-              ':next': { N: String(step.epoch) },
-              ':until': { N: String(step.until) },
-              ':push': pushToMap(step.push),
-              ':lane': toLaneSet([id.lane]),
-            },
-          },
-        },
-        { Put: { TableName: this.#table, Item: { ...itemKey(positionKey(id)), ...toAttributes(lane) } } },
-        {
-          Put: {
-            TableName: this.#table,
-            Item: pendingItem({ to, topicId, partition, lane: id.lane, dueAt: lane.about.parkedAt }),
-          },
-        },
-      ],
-    });
-    const { isDone, anyUnanswered } = await transact(this.#dynamodb, command);
-    if (isDone || !anyUnanswered) return isDone;
-    const met = await this.#positions.read(position);
-    return met?.owner === by.owner && met.epoch === step.epoch && met.committed === step.committed;
+  async park(to: Subscriber, id: LaneId, by: Owner, step: OwnerStep, lane: Lane): Promise<boolean> {
+    const { topicId, partition } = id;
+    const mark = pendingItem({ to, topicId, partition, lane: id.lane, dueAt: lane.about.parkedAt });
+    return this.#move(id, 'ADD', by, step, [
+      { Put: { TableName: this.#table, Item: { ...itemKey(positionKey(id)), ...toAttributes(lane) } } },
+      { Put: { TableName: this.#table, Item: mark } },
+    ]);
   }
 
   /**
    * Has a position take a key back, and removes its lane: six write units.
    *
-   * @param by whose the position is, and stays: `step` tells in which epoch, and where it is @param lane whose the lane is
+   * @param by whose the position is, and stays @param lane whose the lane is
    * @returns false: one of both is no longer its owner's, and nothing was written @throws {WriteFailed}
    */
-  async handBack(
-    id: LaneId,
-    by: Owner,
-    step: Omit<PushStep, 'push'> & { until: number },
-    lane: Owner,
-  ): Promise<boolean> {
+  async handBack(id: LaneId, by: Owner, step: OwnerStep, lane: Owner): Promise<boolean> {
+    return this.#move(id, 'DELETE', by, step, [
+      {
+        Delete: {
+          TableName: this.#table,
+          Key: itemKey(positionKey(id)),
+          ConditionExpression: MINE,
+          ExpressionAttributeNames: { '#epoch': 'epoch', '#owner': 'owner' },
+          ExpressionAttributeValues: mine(lane),
+        },
+      },
+      unmarkLane(this.#table, id),
+    ]);
+  }
+
+  /** A step of a position by which the keys change that it passes over. */
+  async #move(id: LaneId, act: 'ADD' | 'DELETE', by: Owner, step: OwnerStep, lane: TransactWriteItem[]) {
     const { group, topicId, partition } = id;
     const position = { group, topicId, partition };
-    const command = new TransactWriteItemsCommand({
-      TransactItems: [
-        {
-          Update: {
-            TableName: this.#table,
-            Key: itemKey(positionKey(position)),
-            UpdateExpression: 'SET #epoch = :next, #until = :until DELETE #parked :lane',
-            ConditionExpression: `${MINE} AND #committed = :committed`,
-            ExpressionAttributeNames: { ...NAMES, '#until': 'until' },
-            ExpressionAttributeValues: {
-              ...mine(by),
-              ':committed': { N: String(step.committed) },
-              ':next': { N: String(step.epoch) },
-              ':until': { N: String(step.until) },
-              ':lane': toLaneSet([id.lane]),
-            },
-          },
-        },
-        {
-          Delete: {
-            TableName: this.#table,
-            Key: itemKey(positionKey(id)),
-            ConditionExpression: MINE,
-            ExpressionAttributeNames: { '#epoch': 'epoch', '#owner': 'owner' },
-            ExpressionAttributeValues: mine(lane),
-          },
-        },
-        unmarkLane(this.#table, id),
-      ],
-    });
+    const Update = {
+      TableName: this.#table,
+      Key: itemKey(positionKey(position)),
+      UpdateExpression: `SET #committed = :committed, #epoch = :next, #until = :until, #push = :push ${act} #parked :lane`,
+      ConditionExpression: `${MINE} AND #committed <= :committed`,
+      ExpressionAttributeNames: NAMES,
+      ExpressionAttributeValues: {
+        ...mine(by),
+        ':committed': { N: String(step.committed) },
+        ':next': { N: String(step.epoch) },
+        ':until': { N: String(step.until) },
+        ':push': pushToMap(step.push),
+        ':lane': toLaneSet([id.lane]),
+      },
+    };
+    const command = new TransactWriteItemsCommand({ TransactItems: [{ Update }, ...lane] });
     const { isDone, anyUnanswered } = await transact(this.#dynamodb, command);
     if (isDone || !anyUnanswered) return isDone;
     const met = await this.#positions.read(position);

@@ -88,7 +88,7 @@ describe.each(STORE_ENGINES)('on %s', (_, open) => {
         { owner: 'run', epoch: 13 },
         { owner: 'run2', epoch: NOW + 1 },
       ];
-      const to14 = { committed: 6, epoch: 14, until: NOW + 3_000 };
+      const to14 = { committed: 6, epoch: 14, until: NOW + 3_000, push: { isSlow: true } };
       expect(await lanes.handBack(laneId(), by, { ...to14, committed: 5 }, its)).toBe(false);
       expect(await lanes.handBack(laneId(), { ...by, epoch: 12 }, to14, its)).toBe(false);
       expect(await lanes.handBack(laneId(), by, to14, { ...its, owner: 'run' })).toBe(false);

@@ -105,7 +105,7 @@ describe('parked keys', () => {
       await park(['K=1', 'L=2'], ['1', '2']);
       bad.delete('1');
       expect(await act('resume', [idText('K'), idText('L'), idText('K')])).toEqual({ count: 2, more: false });
-      expect((await laneAt('K'))!.push).not.toHaveProperty('failure');
+      expect((await laneAt('K'))!.push!.failure).toMatchObject({ attempts: 0, retryAt: bench.clock.now() });
       await bench.drain(1_000);
       expect(given).toEqual(['1']);
       expect(await list()).toMatchObject([{ offset: 1, attempts: 2, error }]);
@@ -208,11 +208,44 @@ describe('parked keys', () => {
       expect(given).toEqual(['2']);
     });
 
-    it('not at a record that has not failed: neither one that is next, nor one that fails meanwhile', async () => {
+    it('also right after they were to be tried again', async () => {
       await park(['K=1', 'K=2'], ['1']);
       await act('resume');
+      expect(await act('dead-letter')).toEqual({ count: 1, more: false });
+      await bench.drain(30_000);
+      expect(bench.letters).toMatchObject([{ offset: 0, error }]);
+      expect(given).toEqual(['2']);
+    });
+
+    it('not at the next record, where the one that failed was settled by whoever was called', async () => {
+      await park(['K=1', 'K=2'], ['1']);
+      const seen = (await laneAt('K'))!;
+      // As `processOnce` does it: what failed before stays written.
+      await ports.positions.change(id('K'), seen, { committed: 1, epoch: seen.epoch + 1, push: seen.push! });
+      expect(await list()).toMatchObject([{ offset: 1, attempts: 0 }]);
+      expect((await list())[0]).not.toHaveProperty('nextRetryAt');
       expect(await act('dead-letter')).toEqual({ count: 0, more: false });
-      await bench.drain(1_000);
+      expect(await act('dead-letter', [idText('K')])).toEqual({ count: 0, more: false });
+      await bench.drain(60_000);
+      expect(given).toEqual(['2']);
+      expect(bench.letters).toEqual([]);
+    });
+
+    it('not at the first of a batch of which nobody knows what failed', async () => {
+      await park(['K=1', 'K=2', 'K=3'], ['1']);
+      const seen = (await laneAt('K'))!;
+      const failure = { ...seen.push!.failure!, attempts: 0, span: 2, end: 3 };
+      await ports.positions.change(id('K'), seen, {
+        ...{ committed: 0, epoch: seen.epoch + 1, push: { ...seen.push!, failure } },
+      });
+      expect(await act('dead-letter')).toEqual({ count: 0, more: false });
+      expect((await laneAt('K'))!.about).not.toHaveProperty('giveUp');
+      await bench.drain(60_000);
+      expect(await act('dead-letter')).toEqual({ count: 1, more: false });
+    });
+
+    it('not at a record that has not failed: neither one that is next, nor one that fails meanwhile', async () => {
+      await park(['K=1', 'K=2'], ['1']);
       bad = new Set(['2']);
       // Between the look at the lane and what is noted of it, the first record is taken, and the second one fails.
       const lanes = {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Delivered, DeliveryBatch } from '../../../shared/domain/delivery.ts';
-import { LANE_KEY_BYTES_MAX, PARKED_KEYS_MAX } from '../../../shared/domain/park-limits.ts';
+import { LANE_KEY_BYTES_MAX, PARKED_KEYS_MAX, PARKED_RECORDS_MAX } from '../../../shared/domain/park-limits.ts';
 import type { Subscription } from '../../../shared/domain/subscription.ts';
 import { WriteFailed } from '../../../shared/domain/write-failed.ts';
 import { resumeSubscription } from '../../../shared/operations/subscriptions.ts';
@@ -40,10 +40,8 @@ describe('a key that fails', () => {
     });
   };
   const laneAt = async () => bench.host().backbone.positions.read({ ...bench.positionId(), lane });
-  const marks = async () => {
-    const { items } = await bench.host().backbone.pending.lanesOf(bench.positionId().group, 100);
-    return items.map((mark) => mark.lane);
-  };
+  const marksOf = async () => (await bench.host().backbone.pending.lanesOf(bench.positionId().group, 100)).items;
+  const marks = async () => (await marksOf()).map((mark) => mark.lane);
 
   it('waits from the record on that failed, and its partition goes on without it', async () => {
     await subscribe();
@@ -169,6 +167,53 @@ describe('a key that fails', () => {
     expect(given).toEqual(['0', '1']);
   });
 
+  it('keeps nobody busy, however soon it is to be tried again', async () => {
+    await subscribe({ retry: { maxAttempts: 2, minBackoffMs: 10, maxBackoffMs: 100 } });
+    bad.add('0');
+    await bench.append(['K=0']);
+    await bench.wake({ last: 0 });
+    await bench.drain(0);
+    const before = bench.calls.length;
+    const startedAt = bench.clock.now();
+    await bench.wake({ lane, to: (await marksOf())[0]!.to });
+    expect(bench.calls.length - before).toBeLessThanOrEqual(1);
+    expect(bench.clock.now() - startedAt).toBeLessThan(3_000);
+  });
+
+  it('halts the subscription where too much waits behind what fails, and not where it is on its way again', async () => {
+    await subscribe();
+    bad.add('0');
+    await bench.append(['K=0', 'a=1']);
+    await bench.wake({ last: 1 });
+    await bench.drain(1_000);
+    const { backbone } = bench.host();
+    const seen = await bench.position();
+    const push = { passed: new Map([[lane, PARKED_RECORDS_MAX]]) };
+    const { committed, parked } = seen;
+    await backbone.positions.change(bench.positionId(), seen, {
+      ...{ committed, epoch: seen.epoch + 1, push },
+      ...(parked && { parked }),
+    });
+    await bench.append(['a=2']);
+    await bench.wake({ last: 2 });
+    expect(await bench.subscription()).toMatchObject({ state: 'active' });
+    await bench.append(['K=3']);
+    await bench.wake({ last: 3 });
+    expect(await bench.subscription()).toMatchObject({ state: 'halted', lastError: { name: 'parked_too_long' } });
+    bad.clear();
+    await resumeSubscription(
+      { ...bench.host().ports, ...backbone, wakeQueue: bench.host().ports.wakeQueue } as never,
+      's',
+    );
+    await bench.wake({ lane, to: (await marksOf())[0]!.to });
+    await bench.append(['K=4', 'a=5']);
+    await bench.drain(60_000);
+    expect(await bench.subscription()).toMatchObject({ state: 'active' });
+    await bench.wake({ last: 5 });
+    expect(await laneAt()).toBeUndefined();
+    expect(given).toEqual(['1', '2', '0', '3', '4', '5']);
+  });
+
   it('without a key is a dead letter', async () => {
     await subscribe();
     bad.add('0');
@@ -220,6 +265,47 @@ describe('a key that fails', () => {
     expect(bench.letters).toMatchObject([{ offset: 0, error: { name: 'parked_too_long' } }]);
     expect(given).toEqual(['1', '2']);
     expect(await laneAt()).toBeUndefined();
+  });
+
+  it('is not given up for a target that is only away, until the very end', async () => {
+    await subscribe();
+    const topic = await bench.host().backbone.topics.fresh('t');
+    bad.add('0');
+    await bench.append(['K=0', 'K=1', 'K=2', 'a=3']);
+    await bench.wake({ last: 3 });
+    await bench.drain(1_000);
+    const whole = bench.scripts.get('s')!;
+    let isAway = true;
+    bench.scripts.set('s', (batch, deadline) => (isAway ? { kind: 'away', error } : whole(batch, deadline)));
+    bad.clear();
+    bench.clock.pass(topic.retentionMs * 0.92);
+    await bench.drain(300_000);
+    expect(bench.letters).toEqual([]);
+    isAway = false;
+    await bench.drain(300_000);
+    expect(given).toEqual(['3', '0', '1', '2']);
+    expect(bench.letters).toEqual([]);
+  });
+
+  it('comes back though nothing comes any more, as soon as its partition’s owner has let go', async () => {
+    await subscribe();
+    bad.add('0');
+    await bench.append(['K=0', 'a=1']);
+    await bench.wake({ last: 1 });
+    await bench.drain(1_000);
+    bad.clear();
+    const whole = bench.scripts.get('s')!;
+    bench.scripts.set('s', async (batch, deadline) => {
+      // While its partition has a call under way, the lane is there, and its word meets an owner.
+      if (batch.lane === undefined) await bench.wake({ lane, to: (await marksOf())[0]!.to });
+      return whole(batch, deadline);
+    });
+    bench.clock.pass(30_000);
+    bench.queue.length = 0;
+    await bench.append(['a=2']);
+    await bench.wake({ last: 2 });
+    expect(await laneAt()).toBeUndefined();
+    expect(given).toEqual(['1', '0', '2']);
   });
 
   it('that retention has overtaken goes on behind it, and says so', async () => {
