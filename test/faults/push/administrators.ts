@@ -1,4 +1,5 @@
 import { BackboneError, PartitionsCannotShrink } from '../../../shared/domain/errors.ts';
+import { actOnParked } from '../../../shared/operations/parked-keys.ts';
 import { putSubscription, type SubscriptionWish } from '../../../shared/operations/put-subscription.ts';
 import { type LetterCodec, redriveDeadLetters } from '../../../shared/operations/redrive-dead-letters.ts';
 import { seekSubscription } from '../../../shared/operations/seek-subscription.ts';
@@ -10,6 +11,7 @@ import type { PushRun } from './push-run.ts';
 
 const TRIES_MAX = 12;
 const REDRIVE_MS = 25_000;
+const ACT_MS = 25_000;
 
 /** Asks until somebody answers, or refuses. @returns undefined when nobody does, or it is refused */
 async function insist<T>(run: PushRun, act: (ports: PushPorts) => Promise<T>): Promise<T | undefined> {
@@ -57,11 +59,25 @@ export async function seek(run: PushRun, name: string): Promise<void> {
 export async function redrive(run: PushRun, name: string): Promise<void> {
   const rate = run.random.pick([undefined, undefined, 1, 20]);
   const wish = { group: name, wanted: { filter: {} }, isDryRun: false, ...(rate && { ratePerSecond: rate }) };
-  // No record here has a key, and none is corrected.
+  // None is corrected.
   const codec: LetterCodec = { keyOf: () => null, correct: () => 'payload_missing' };
   await insist(run, (ports) =>
     redriveDeadLetters(ports as never, { ...wish, deadline: ports.clock.now() + REDRIVE_MS }, codec),
   );
+}
+
+/** Has records of parked keys tried at once, or be dead letters. */
+export async function actOnKeys(run: PushRun, name: string): Promise<void> {
+  run.seen.acted.push({ name, begin: run.world.now });
+  const act = run.random.pick(['resume', 'dead-letter', 'dead-letter'] as const);
+  const told = await insist(run, (ports) => actOnParked(ports, name, { act, deadline: ports.clock.now() + ACT_MS }));
+  if (told !== undefined && told.count > 0 && act === 'resume') run.saw('parked key tried by request');
+}
+
+/** Has something else be done with what fails from then on, parked keys among it. */
+export async function rethink(run: PushRun, name: string): Promise<void> {
+  const onFailure = run.random.pick(['deadLetter', 'halt', 'park', 'park'] as const);
+  await subscribe(run, name, { topics: ['orders'], onFailure });
 }
 
 /** Deletes a subscription, and makes it anew. */

@@ -13,7 +13,7 @@ export function checkCalls(line: LineHistory, history: PushHistory): PushViolati
     ...line.calls.flatMap((call) => checkCall(line, call, history)),
     ...checkOverlaps(line, history),
     ...checkWaits(line, history),
-    ...checkHalves(line),
+    ...checkHalves(line, history),
     ...checkPrompt(line, history),
   ];
 }
@@ -28,7 +28,8 @@ function checkCall(line: LineHistory, call: TargetCall, history: PushHistory): P
   const wrong = wrongIn(line, call, state, history);
   if (wrong !== undefined) found.push({ kind: 'wrong records', what: `${told}: ${wrong}` });
   const { failure } = state.push ?? {};
-  if (failure === undefined) return found;
+  // Whoever was called may have settled all that had failed, or it has expired.
+  if (failure === undefined || failure.end <= records[0]!.offset) return found;
   if (records.length > failure.span || records.at(-1)!.offset >= failure.end) {
     found.push({ kind: 'more than the span', what: `${told}: ${records.length} of ${failure.span}` });
   }
@@ -89,8 +90,15 @@ function nextCall(calls: readonly TargetCall[], from: number, epoch: number): Ta
   return calls.find((call) => call.sentAt >= from && call.epoch >= epoch);
 }
 
+/** Whether somebody may have asked for a parked key to be tried at once, by then: that may be done long after. */
+function isActedOn({ name, lane }: LineHistory, at: number, { acted }: PushHistory): boolean {
+  return lane !== undefined && acted.some((act) => act.name === name && act.begin <= at);
+}
+
 /** A target that said when to come again is left alone until then, once that was written down, unless somebody moved on. */
-function checkWaits({ name, lane, calls, changes, letters }: LineHistory, { skewMs }: PushHistory): PushViolation[] {
+function checkWaits(line: LineHistory, history: PushHistory): PushViolation[] {
+  const { name, lane, calls, changes, letters } = line;
+  const { skewMs } = history;
   return calls.flatMap(({ told, toldAt, epoch, records }): PushViolation[] => {
     if (told?.kind !== 'away' || told.retryAfterMs === undefined || toldAt === undefined) return [];
     const until = toldAt + told.retryAfterMs - 2 * skewMs;
@@ -102,12 +110,14 @@ function checkWaits({ name, lane, calls, changes, letters }: LineHistory, { skew
     const next = nextCall(calls, step.at, epoch);
     if (next === undefined || next.sentAt >= until) return [];
     if (changes.some((change) => change.at > step.at && change.at <= next.sentAt && isForeign(change))) return [];
+    if (isActedOn(line, next.sentAt, history)) return [];
     return [{ kind: 'tried too early', what: `${name} at ${next.sentAt}, ${until - next.sentAt} ms before it was to` }];
   });
 }
 
 /** A batch that failed without a name is halved, once that was written down, unless somebody moved on. */
-function checkHalves({ name, calls, changes }: LineHistory): PushViolation[] {
+function checkHalves(line: LineHistory, history: PushHistory): PushViolation[] {
+  const { name, calls, changes } = line;
   return calls.flatMap(({ told, toldAt, epoch, records }): PushViolation[] => {
     if (told?.kind !== 'failed' || told.at !== undefined || toldAt === undefined || records.length < 2) return [];
     const step = changes.find(({ at, before }) => at >= toldAt && before?.epoch === epoch);
@@ -119,14 +129,15 @@ function checkHalves({ name, calls, changes }: LineHistory): PushViolation[] {
     // Retention has overtaken all of it.
     if (next.records[0]!.offset > records.at(-1)!.offset) return [];
     if (changes.some((change) => change.at > step.at && change.at <= next.sentAt && isForeign(change))) return [];
+    if (isActedOn(line, next.sentAt, history)) return [];
     const what = `${name} at ${next.sentAt}: ${next.records.length} after ${records.length} had failed`;
     return [{ kind: 'more than the span', what }];
   });
 }
 
-/** Isolation: whoever is quick is not kept waiting by those who are not. */
+/** Isolation: whoever is quick is not kept waiting by those who are not, nor a key by others. */
 function checkPrompt(line: LineHistory, { prompt }: PushHistory): PushViolation[] {
-  if (prompt === undefined || !prompt.names.includes(line.name)) return [];
+  if (prompt === undefined || !prompt.names.includes(line.name) || line.lane !== undefined) return [];
   const firstAt = new Map<number, number>();
   for (const { records, begin = Number.POSITIVE_INFINITY } of line.calls) {
     for (const { offset } of records) if (!firstAt.has(offset)) firstAt.set(offset, begin);
@@ -141,6 +152,7 @@ function checkPrompt(line: LineHistory, { prompt }: PushHistory): PushViolation[
       );
       const waited = (firstAt.get(slot.base + i) ?? Number.POSITIVE_INFINITY) - readable;
       if (readable < prompt.from || waited <= prompt.boundMs || !passes(line.subscription.filter, record)) return [];
+      if (prompt.isPoison(line.name, record)) return [];
       return [{ kind: 'late', what: `${line.name} was given ${record}@${slot.base + i} after ${waited} ms` }];
     }),
   );

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Position } from '../../../shared/domain/position.ts';
 import { checkPush } from './check-push.ts';
 import type { PushHistory, PushViolation } from './history.ts';
 import { call, DONE, type Edited, LINE, rightHistory } from './right-history.ts';
@@ -19,12 +20,14 @@ const TIMES = new Map([
   [5, 4_330],
 ]);
 
+const NO_LANES = new Map<string, Position>();
+
 /** The right history, by a target that processes each record once. */
 function onceAfter(edit: (history: Edited) => void = () => {}): PushViolation['kind'][] {
   const history = rightHistory();
   history.isOnce = true;
   for (const [offset, at] of TIMES) {
-    history.effects.push({ ...LINE, at, offset, position: { ...STANDS.get(offset)!, owner: 'one' } });
+    history.effects.push({ ...LINE, at, offset, position: { ...STANDS.get(offset)!, owner: 'one' }, lanes: NO_LANES });
   }
   edit(history);
   return [...new Set(checkPush(history as PushHistory).map(({ kind }) => kind))];
@@ -48,6 +51,7 @@ const effectOf2 = (at: number, epoch: number) => ({
   at,
   offset: 2,
   position: { epoch, committed: 6, owner: 'two' },
+  lanes: NO_LANES,
 });
 
 describe('a history of effects', () => {

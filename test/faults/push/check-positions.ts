@@ -1,4 +1,6 @@
-import type { PositionChange, PushHistory, PushViolation } from './history.ts';
+import type { Delivered } from '../../../shared/domain/delivery.ts';
+import { LANE_LAST_SHARE } from '../../../shared/domain/park-limits.ts';
+import type { KeptLetter, PositionChange, PushHistory, PushViolation } from './history.ts';
 import { isForeign, isOfLine, isTake, type LineHistory, slotsBetween } from './index.ts';
 import { passes } from './record-sink.ts';
 
@@ -109,24 +111,29 @@ function settledBy(line: LineHistory, { at, before, after }: PositionChange, epo
         violations.push({ kind: 'record skipped', what: told });
         continue;
       }
-      if (!OWN_FAULTS.has(letter.error)) outcomes.push('dead');
+      if (!OWN_FAULTS.has(letter.error) && !isGivenUp(line, letter)) outcomes.push('dead');
       violations.push(...checkLetter(line, offset, at, history, told));
     }
   }
   return { violations, outcomes };
 }
 
-export function wasDelivered(line: LineHistory, offset: number, at: number, epochFrom: number): boolean {
+function wasDelivered(line: LineHistory, offset: number, at: number, epochFrom: number): boolean {
   const { calls, effects, isOnce } = line;
   // Whatever is told: what counts is what was done.
   if (isOnce) return effects.some((effect) => effect.offset === offset && effect.at <= at);
   return calls.some(({ records, told, toldAt = at + 1, epoch }) => {
     if (told === undefined || toldAt > at || epoch < epochFrom) return false;
     if (!records.some((record) => record.offset === offset)) return false;
-    if (told.kind === 'done') return true;
-    if (told.kind === 'part') return offset < told.next;
-    return 'at' in told && told.at !== undefined && offset < told.at;
+    return isDelivered(told, offset);
   });
+}
+
+/** Whether a target that says so has taken a record of its call. */
+export function isDelivered(told: Delivered, offset: number): boolean {
+  if (told.kind === 'done') return true;
+  if (told.kind === 'part') return offset < told.next;
+  return 'at' in told && told.at !== undefined && offset < told.at;
 }
 
 /** A dead letter is kept and told before its record is passed, and after as many attempts as it has. */
@@ -144,13 +151,40 @@ function checkLetter(
   if (!history.told.some((message) => message.group === line.name && message.id === id && message.at <= at)) {
     found.push({ kind: 'dead letter not told', what: told });
   }
+  if (letter.error === 'parked_too_long') found.push(...checkLastCall(line, letter, history, told));
   if (OWN_FAULTS.has(letter.error)) return found;
-  const attempts = line.calls.filter(({ records, told, toldAt = 0 }) => {
-    if (told?.kind !== 'failed' || toldAt > letter.at) return false;
+  const failed = line.allCalls.filter(({ told, toldAt = 0 }) => told?.kind !== 'done' && toldAt <= letter.at);
+  if (isGivenUp(line, letter)) {
+    // Whoever asks for it need not know whether it was the one that its call failed at.
+    const isTried = failed.some(({ records }) => records.some((record) => record.offset === offset));
+    if (!isTried) found.push({ kind: 'dead letter without its attempts', what: `${told}: nobody tried it` });
+    return found;
+  }
+  const attempts = failed.filter(({ records, told }) => {
+    if (told?.kind !== 'failed') return false;
     return told.at === undefined ? records.length === 1 && records[0]!.offset === offset : told.at === offset;
   });
   if (attempts.length < line.subscription.retry.maxAttempts) {
     found.push({ kind: 'dead letter without its attempts', what: `${told}: ${attempts.length}` });
   }
   return found;
+}
+
+/** Whether somebody asked for it. */
+function isGivenUp({ changes }: LineHistory, { offset, at }: KeptLetter): boolean {
+  return changes.some((change) => change.at <= at && change.after?.about?.giveUp === offset);
+}
+
+/** No parked key is given up by itself before the log is about to let its record go; later, where it never failed alone. */
+function checkLastCall(
+  line: LineHistory,
+  letter: KeptLetter,
+  { retentionMs, skewMs }: PushHistory,
+  told: string,
+): PushViolation[] {
+  if (isGivenUp(line, letter)) return [];
+  const { at: since } = line.slots.find(({ base, last }) => base <= letter.offset && letter.offset <= last)!;
+  const share = letter.attempts > 0 ? LANE_LAST_SHARE : LANE_LAST_SHARE / 2;
+  const from = since + (1 - share) * retentionMs - 2 * skewMs;
+  return letter.at >= from ? [] : [{ kind: 'given up too early', what: `${told}: by ${from - letter.at} ms` }];
 }

@@ -129,7 +129,7 @@ describe('a history of deliveries', () => {
     [
       'whoever is to be quick is quick enough',
       (history) => {
-        history.prompt = { names: ['s'], boundMs: 4_000, from: 0 };
+        history.prompt = { names: ['s'], boundMs: 4_000, from: 0, isPoison: () => false };
       },
     ],
     [
@@ -294,7 +294,7 @@ describe('a history of deliveries', () => {
     [
       'late',
       'whoever is to be quick is kept waiting',
-      (history) => Object.assign(history, { prompt: { names: ['s'], boundMs: 500, from: 0 } }),
+      (history) => Object.assign(history, { prompt: { names: ['s'], boundMs: 500, from: 0, isPoison: () => false } }),
     ],
   ])('is told: %s, where %s', (kind, _, edit) => {
     expect(kindsAfter(edit)).toContain(kind);

@@ -8,11 +8,17 @@ export interface PushHistory {
   readonly slots: readonly HeldSlot[];
   readonly calls: readonly TargetCall[];
   readonly positions: readonly PositionChange[];
+  /** Of parked keys, by which the sweep finds them. */
+  readonly marks: readonly MarkChange[];
   readonly subscriptions: readonly SubscriptionItem[];
+  /** When each incarnation of a topic was deleted. */
+  readonly topicsGone: ReadonlyMap<string, number>;
   /** When each incarnation of a subscription had been asked for, and answered. */
   readonly made: readonly { readonly groupId: string; readonly end: number }[];
   /** From outside. They may land long after they began. */
   readonly sought: readonly { readonly name: string; readonly begin: number }[];
+  /** Administrators who have parked keys tried again, or given up; from when on. */
+  readonly acted: readonly { readonly name: string; readonly begin: number }[];
   readonly letters: readonly KeptLetter[];
   readonly letterChanges: readonly LetterChange[];
   /** What targets that process each record once have done, in the order of time. */
@@ -22,13 +28,22 @@ export interface PushHistory {
   /** Names of dead letters that were told, with the name of their group, and when. */
   readonly told: readonly { readonly group: string; readonly id: string; readonly at: number }[];
   readonly retentionMs: number;
+  /** How many keys records have. */
+  readonly keys: number;
   /** By which hosts' clocks may differ from the service's. */
   readonly skewMs: number;
   /**
    * Names of subscriptions whose targets are in no mood, and within how many ms they are to have each record, once it is
-   * known of the others how slow they are.
+   * known of the others how slow they are; but those of keys that fail.
    */
-  readonly prompt: { readonly names: readonly string[]; readonly boundMs: number; readonly from: number } | undefined;
+  readonly prompt:
+    | {
+        readonly names: readonly string[];
+        readonly boundMs: number;
+        readonly from: number;
+        readonly isPoison: (name: string, record: string) => boolean;
+      }
+    | undefined;
   reservedAt(topicId: string, partition: number, offset: number): number | undefined;
 }
 
@@ -66,6 +81,12 @@ export interface PositionChange extends Line {
   readonly after: Position | undefined;
 }
 
+export interface MarkChange extends Line {
+  readonly lane: string;
+  readonly at: number;
+  readonly isThere: boolean;
+}
+
 export interface SubscriptionItem {
   readonly at: number;
   readonly before: Subscription | undefined;
@@ -83,8 +104,9 @@ export interface KeptLetter extends Line {
 export interface Effect extends Line {
   readonly at: number;
   readonly offset: number;
-  /** As the position was just before. */
+  /** As the position, and those of parked keys, were just before. */
   readonly position: Position | undefined;
+  readonly lanes: ReadonlyMap<string, Position>;
 }
 
 /** What is known of a dead letter's way back. */
@@ -132,9 +154,15 @@ export interface PushViolation {
     | 'key out of order'
     | 'lane ahead of its partition'
     | 'key lost'
+    | 'key and lane apart'
+    | 'given up too early'
     | 'unexpected error'
     | 'no end';
   readonly what: string;
 }
 
 export const lineOf = ({ groupId, topicId, partition }: Line) => `${groupId} ${topicId}.${partition}`;
+
+/** Of a position, or of a parked key's. */
+export const laneLineOf = (one: Line & { readonly lane?: string }) =>
+  `${lineOf(one)}${one.lane === undefined ? '' : `#${one.lane}`}`;

@@ -5,6 +5,7 @@ import {
   type Effect,
   type KeptLetter,
   type LetterChange,
+  laneLineOf,
   lineOf,
   type PositionChange,
   type PushHistory,
@@ -24,6 +25,8 @@ export interface LineHistory {
   readonly changes: readonly PositionChange[];
   /** By when they were sent; of records as they lie. */
   readonly calls: readonly TargetCall[];
+  /** With those for all of the partition's parked keys. */
+  readonly allCalls: readonly TargetCall[];
   /** Of those that came back from the dead letters. */
   readonly redrives: readonly TargetCall[];
   readonly letterChanges: readonly LetterChange[];
@@ -32,18 +35,23 @@ export interface LineHistory {
   /** Its target processes each record once. */
   readonly isOnce: boolean;
   readonly slots: readonly HeldSlot[];
+  /** How many keys records have. */
+  readonly keys: number;
   /** As it was first. */
   readonly subscription: Subscription;
+  /** Keys that fail were parked, at some time. */
+  readonly parks: boolean;
   /** When its name was taken away. */
   readonly deletedAt: number;
 }
 
-const laneLineOf = (one: PositionChange | TargetCall) =>
-  `${lineOf(one)}${one.lane === undefined ? '' : `#${one.lane}`}`;
-
 /** Whether a record is one of this line's, where so many keys are passed over: a lane has those of its key alone. */
-export function isOfLine({ lane }: Pick<LineHistory, 'lane'>, record: string, parked?: ReadonlySet<string>): boolean {
-  const key = keyOf(record);
+export function isOfLine(
+  { lane, keys }: Pick<LineHistory, 'lane' | 'keys'>,
+  record: string,
+  parked?: ReadonlySet<string>,
+): boolean {
+  const key = keyOf(record, keys);
   const its = key === null ? undefined : laneOf(Buffer.from(key));
   if (lane !== undefined) return its === lane;
   return its === undefined || !parked?.has(its);
@@ -52,10 +60,9 @@ export function isOfLine({ lane }: Pick<LineHistory, 'lane'>, record: string, pa
 /** Sorts a history by positions. Those of groups that never had a name are none of anybody's. */
 export function linesOf(history: PushHistory): LineHistory[] {
   const changes = groupBy(history.positions, laneLineOf);
-  const calls = groupBy(
-    history.calls.filter(({ redrives }) => redrives === undefined),
-    laneLineOf,
-  );
+  const asTheyLie = history.calls.filter(({ redrives }) => redrives === undefined);
+  const calls = groupBy(asTheyLie, laneLineOf);
+  const allCalls = groupBy(asTheyLie, lineOf);
   const redrives = groupBy(
     history.calls.filter(({ redrives }) => redrives !== undefined),
     lineOf,
@@ -66,9 +73,11 @@ export function linesOf(history: PushHistory): LineHistory[] {
   const slots = groupBy(history.slots, ({ topicId, partition }) => `${topicId}.${partition}`);
   for (const list of slots.values()) list.sort((a, b) => a.base - b.base);
   const first = new Map<string, Subscription>();
+  const parks = new Set<string>();
   const deletedAt = new Map<string, number>();
   for (const { at, before, after } of history.subscriptions) {
     if (after !== undefined && !first.has(after.group.id)) first.set(after.group.id, after);
+    if (after?.onFailure === 'park') parks.add(after.group.id);
     if (before !== undefined && after === undefined) deletedAt.set(before.group.id, at);
   }
   return [...changes].flatMap(([whole, list]): LineHistory[] => {
@@ -80,7 +89,8 @@ export function linesOf(history: PushHistory): LineHistory[] {
       {
         ...(lane !== undefined && { lane }),
         ...{ line, groupId, topicId, partition, subscription, name: subscription.group.name, changes: list },
-        calls: calls.get(whole) ?? [],
+        ...{ calls: calls.get(whole) ?? [], allCalls: allCalls.get(line) ?? [] },
+        ...{ parks: parks.has(groupId), keys: history.keys },
         redrives: lane === undefined ? (redrives.get(line) ?? []) : [],
         letterChanges: lane === undefined ? (letterChanges.get(line) ?? []) : [],
         ...{ effects: effects.get(line) ?? [], isOnce: history.isOnce },

@@ -52,10 +52,12 @@ export interface Opened {
   readonly aside: (host: Host, wakeUp: WakeUp) => Promise<void>;
   readonly noteSkew: (ms: number) => void;
   readonly sources: readonly Source[];
+  /** How many keys records have. */
+  readonly keys: number;
 }
 
 /** Gives a host what deliveries need, over its own network. */
-export function openPush(host: Host, { world, service, callOf, aside, noteSkew, sources }: Opened): PushPorts {
+export function openPush(host: Host, { world, service, callOf, aside, noteSkew, sources, keys }: Opened): PushPorts {
   const sqs = new SimulatedClient(host, world.scheduler, {
     // Messages that are sent again are many enough: each of them may be sent on.
     fate: (...attempt) => ({ ...world.fate(...attempt), answerLost: world.chance() < ANSWERS_LOST && !world.isCalm }),
@@ -82,7 +84,7 @@ export function openPush(host: Host, { world, service, callOf, aside, noteSkew, 
     deliveries: { switch: async () => {} },
     callOf,
     openLetter: (value, offset) => ({ record: { offset, timestamp: 0, key: null, value, headers: [] } }),
-    openCall: (room, { filter }) => new CallSink(room, filter),
+    openCall: (room, { filter }) => new CallSink(room, filter, keys),
     aside: (wakeUp) => aside(host, wakeUp),
   };
   known.set(host, ports);

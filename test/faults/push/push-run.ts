@@ -6,7 +6,7 @@ import { produce } from '../producers.ts';
 import { Run } from '../run.ts';
 import type { Host } from '../simulator/host.ts';
 import type { World } from '../simulator/world.ts';
-import { grow, pause, redrive, resubscribe, resume, seek, subscribe } from './administrators.ts';
+import { actOnKeys, grow, pause, redrive, resubscribe, resume, rethink, seek, subscribe } from './administrators.ts';
 import { Background } from './background.ts';
 import type { PushSituation } from './coverage.ts';
 import { drain } from './drain.ts';
@@ -90,7 +90,9 @@ export class PushRun extends Run {
     if (random.chance(0.5)) await produce(this);
     for (let i = 0; i < environment.subscriptions; i++) {
       const name = `s${i}`;
-      this.targets.set(name, new SimulatedTarget(this, name));
+      const target = new SimulatedTarget(this, name);
+      if (this.prompt.includes(name)) target.mood = environment.mood ?? 'good';
+      this.targets.set(name, target);
       const wish = this.#drawWish(name);
       this.wishes.set(name, wish);
       await subscribe(this, name, wish);
@@ -123,7 +125,7 @@ export class PushRun extends Run {
       noteSkew: (ms) => {
         this.skewMs = Math.max(this.skewMs, ms);
       },
-      sources: this.environment.sources,
+      ...{ sources: this.environment.sources, keys: this.environment.keys },
     });
     this.sabotage(ports, host);
   }
@@ -204,7 +206,7 @@ export class PushRun extends Run {
     for (const [name, target] of this.targets) {
       if (!this.prompt.includes(name)) work.push(this.#moods(target, until));
     }
-    for (let i = random.between(4, 14); i > 0; i--) work.push(at(() => produce(this)));
+    for (let i = random.between(...environment.appends); i > 0; i--) work.push(at(() => produce(this)));
     maybe(environment.pauses, (name) => pause(this, name));
     maybe(environment.pauses, (name) => resume(this, name));
     maybe(environment.seeks, (name) => seek(this, name));
@@ -212,6 +214,9 @@ export class PushRun extends Run {
     for (let i = environment.redrives > 0 ? 3 : 0; i > 0; i--) {
       maybe(environment.redrives, (name) => redrive(this, name));
     }
+    for (let i = environment.acts > 0 ? 3 : 0; i > 0; i--) maybe(environment.acts, (name) => actOnKeys(this, name));
+    for (let i = environment.rethought > 0 ? 3 : 0; i > 0; i--)
+      maybe(environment.rethought, (name) => rethink(this, name));
     maybe(environment.grow, () => grow(this));
     maybe(environment.recreate, async () => {
       await recreate(this);

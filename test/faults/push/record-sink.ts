@@ -20,13 +20,11 @@ export function hashOf(record: string): number {
 
 /** Records that a lane reads through at once. */
 const PAGE = 1_000;
-/** Keys of a partition: few, so that many records share one. */
-const KEYS = 4;
 
-/** The key of a record, as follows from its id; one in so many has none. */
-export function keyOf(record: string): string | null {
+/** The key of a record, one of so many, as follows from its id; some have none. */
+export function keyOf(record: string, keys: number): string | null {
   const hash = hashOf(`${record}'s key`);
-  return hash % 13 === 0 ? null : `key${hash % KEYS}`;
+  return hash % 13 === 0 ? null : `key${hash % keys}`;
 }
 
 /** The ids of one call's records. Each counts as one byte. */
@@ -36,12 +34,15 @@ export class CallSink implements DeliverySink {
   unreadable: DeliverySink['unreadable'];
   readonly #room: CallRoom;
   readonly #filter: string | undefined;
+  readonly #keys: number;
   readonly #kept = new Map<number, { readonly id: string; readonly slot: BatchSlot }>();
   #isFull = false;
 
-  constructor(room: CallRoom, filter: string | undefined) {
+  /** @param keys how many there are */
+  constructor(room: CallRoom, filter: string | undefined, keys: number) {
     this.#room = room;
     this.#filter = filter;
+    this.#keys = keys;
   }
 
   isFull(): boolean {
@@ -73,7 +74,8 @@ export class CallSink implements DeliverySink {
       }
       const id = ids[offset - base]!;
       this.#kept.set(offset, { id, slot });
-      const key = keyOf(id) === null ? null : Buffer.from(keyOf(id)!);
+      const name = keyOf(id, this.#keys);
+      const key = name === null ? null : Buffer.from(name);
       if (!this.#isWanted(key, offset, id)) continue;
       this.records.push({ offset, timestamp: slot.at, key, value: bytesOf([id]), headers: [] });
     }

@@ -72,7 +72,8 @@ export function rightHistory(): Edited {
     letterChanges: [],
     letters: [{ ...LINE, at: 4_170, offset: 2, attempts: 1, error: 'Refused' }],
     told: [{ group: GROUP.name, id: `${LINE.topicId}.0.2`, at: 4_180 }],
-    ...{ effects: [], isOnce: false, sought: [], retentionMs: 7 * DAY, skewMs: 0, prompt: undefined },
+    ...{ effects: [], isOnce: false, sought: [], acted: [], marks: [], topicsGone: new Map() },
+    ...{ retentionMs: 7 * DAY, skewMs: 0, prompt: undefined, keys: 4 },
     reservedAt: (_, __, offset) => slots[offset]?.at,
   };
   return history as Edited;

@@ -53,8 +53,11 @@ export async function runPushSeed(seed: number, options: PushRunOptions = {}): P
     if (!(error instanceof NoEnd)) throw error;
     violations.push({ kind: 'no end', what: error.message });
   }
-  const prompt = boundMs === undefined ? undefined : { names: run.prompt, boundMs, from: begun + KNOWN_AFTER_MS };
-  const history = run.seen.history({ retentionMs, skewMs: run.skewMs, prompt, isOnce: environment.once });
+  const isPoison = (name: string, record: string) => run.targets.get(name)!.isPoison(record);
+  const prompt =
+    boundMs === undefined ? undefined : { names: run.prompt, boundMs, from: begun + KNOWN_AFTER_MS, isPoison };
+  const { once: isOnce, keys } = environment;
+  const history = run.seen.history({ retentionMs, skewMs: run.skewMs, prompt, isOnce, keys });
   for (const [situation, times] of situationsOf(history)) world.coverage.count(situation, times);
   const unexpected = run.violations.map(({ what }): PushViolation => ({ kind: 'unexpected error', what }));
   violations.push(...run.faults, ...unexpected, ...checkPush(history));

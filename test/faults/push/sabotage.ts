@@ -1,33 +1,12 @@
-import type { TransactWriteItem, TransactWriteItemsCommandInput } from '@aws-sdk/client-dynamodb';
+import type { TransactWriteItemsCommandInput } from '@aws-sdk/client-dynamodb';
 import type { PushState } from '../../../shared/domain/position.ts';
-import type { Subscription } from '../../../shared/domain/subscription.ts';
 import type { PartitionId } from '../../../shared/domain/topic.ts';
-import type { CallRoom } from '../../../shared/operations/deliver-ports.ts';
 import { replacePort } from '../replace-port.ts';
 import { TABLES } from '../simulator/tables.ts';
-import { PUSH_ENVIRONMENTS, type PushEnvironment } from './environments.ts';
 import { lineOf } from './history.ts';
-import type { PushPorts } from './ports.ts';
 import type { PushRun } from './push-run.ts';
-
-function like(name: string, changes: Partial<PushEnvironment> = {}): PushEnvironment {
-  const environment = PUSH_ENVIRONMENTS.find((candidate) => candidate.name === name);
-  if (environment === undefined) throw new Error(`there is no environment '${name}'`);
-  return { ...environment, ...changes };
-}
-
-interface Sabotage {
-  readonly seedsMax: number;
-  readonly environment: PushEnvironment;
-  break(run: PushRun): void;
-}
-
-/** One wrong port of every host's deliveries. */
-const wrong =
-  <K extends keyof PushPorts>(port: K, make: (real: PushPorts[K], run: PushRun) => Partial<PushPorts[K]>) =>
-  (run: PushRun): void => {
-    run.sabotage = (ports) => replacePort(ports, port, (real) => make(real, run));
-  };
+import { PARKING_SABOTAGES } from './sabotage-parking.ts';
+import { like, type Sabotage, wrong } from './sabotage-tools.ts';
 
 /** A position that is stepped on, but something is not written down of how it went. */
 const forgetful = (forget: (push: PushState) => PushState) =>
@@ -57,49 +36,12 @@ const unconditional =
       });
   };
 
-/** Hands over other records than it is asked for. */
-const reading =
-  (change: (room: CallRoom) => CallRoom) =>
-  (run: PushRun): void => {
-    run.sabotage = (ports) => {
-      const { openCall } = ports;
-      Object.assign(ports, { openCall: (room: CallRoom, of: Subscription) => openCall(change(room), of) });
-    };
-  };
-
-/** Parts of transactions that are never sent. */
-const without =
-  (isLeftOut: (item: TransactWriteItem) => boolean) =>
-  (run: PushRun): void => {
-    run.sabotage = (_, host) =>
-      host.rewrite((operation, input) => {
-        if (operation !== 'TransactWriteItems') return input;
-        const { TransactItems, ...rest } = input as object as TransactWriteItemsCommandInput;
-        return { ...rest, TransactItems: TransactItems!.filter((item) => !isLeftOut(item)) };
-      });
-  };
-
 /**
  * Deliveries that are broken on purpose, each by one wrong port of every host. The product has no switch for any of them.
  * `seedsMax`: among this many seeds, in an environment where it matters, the checker must have noticed.
  */
 export const PUSH_SABOTAGES: Readonly<Record<string, Sabotage>> = {
-  'parks a key and makes no lane of it': {
-    seedsMax: 20,
-    environment: like('parked keys'),
-    break: without(({ Put }) => Put?.Item?.parkedAt !== undefined),
-  },
-  'hands parked keys over': {
-    seedsMax: 20,
-    environment: like('parked keys'),
-    break: reading(({ parked: _, ...room }) => room),
-  },
-  'lets a parked key overtake its partition': {
-    seedsMax: 60,
-    environment: like('parked keys'),
-    break: reading(({ end, ...room }) => (room.lane === undefined && end !== undefined ? { ...room, end } : room)),
-  },
-
+  ...PARKING_SABOTAGES,
   'a delivery that does not look once more when it has let go': {
     seedsMax: 40,
     environment: like('the doorbell alone', { moods: ['slow'] }),

@@ -1,6 +1,7 @@
 import type { PushSituation } from './coverage.ts';
 import type { PushHistory } from './history.ts';
 import { isForeign, isTake, linesOf } from './index.ts';
+import { parkingOf } from './parking-situations.ts';
 
 /** Which situations the tables of a history show. */
 export function situationsOf(history: PushHistory): Map<PushSituation, number> {
@@ -32,11 +33,6 @@ export function situationsOf(history: PushHistory): Map<PushSituation, number> {
       if (before === undefined && partition >= 2) count('position of an added partition');
       if (isTake(change)) count(before?.owner === undefined ? 'position taken' : 'taken after its time');
       if (isForeign(change) && isCalled(at)) count('sought in mid-delivery');
-      const [had, has] = [before?.parked?.size ?? 0, after?.parked?.size ?? 0];
-      if (has > had) count('key parked');
-      if (has < had && after !== undefined) {
-        count(isForeign(change) ? 'sought while a key was parked' : 'key taken back');
-      }
       if ((after?.push?.failure?.span ?? Infinity) < (before?.push?.failure?.span ?? 0)) count('batch halved');
       if ((after?.push?.expired ?? 0) > (before?.push?.expired ?? 0)) count('overtaken by retention');
     }
@@ -46,13 +42,13 @@ export function situationsOf(history: PushHistory): Map<PushSituation, number> {
         count('paused in mid-delivery');
       }
     }
-    for (const { sentAt, toldAt = sentAt, epoch, lane, told } of calls) {
-      if (lane !== undefined && told?.kind === 'failed') count('record of a parked key failed again');
+    for (const { sentAt, toldAt = sentAt, epoch } of calls) {
       if (changes.some(({ at, after }) => at > sentAt && at < toldAt && (after?.epoch ?? 0) > epoch)) {
         count('call of one who was fenced');
       }
     }
   }
+  for (const situation of parkingOf(lines, history)) count(situation);
   for (const { size } of incarnations.values()) count('subscription made again', size - 1);
   return counts;
 }

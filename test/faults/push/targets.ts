@@ -5,7 +5,7 @@ import type { Mood } from './environments.ts';
 import { OnceFunction } from './functions.ts';
 import type { TargetCall } from './history.ts';
 import type { PushRun } from './push-run.ts';
-import { hashOf } from './record-sink.ts';
+import { hashOf, keyOf } from './record-sink.ts';
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -20,11 +20,16 @@ export class SimulatedTarget {
   mood: Mood = 'good';
   readonly #run: PushRun;
   readonly #once: OnceFunction | undefined;
+  /** Says which keys are poison. */
+  readonly #salt: number;
+  /** When each record was met that it does not take. */
+  readonly #metAt = new Map<string, number>();
 
   constructor(run: PushRun, name: string) {
     this.#run = run;
     this.name = name;
     this.#once = run.environment.once ? new OnceFunction(run, name) : undefined;
+    this.#salt = run.environment.poisonKeys > 0 ? run.random.between(0, 999) : 0;
   }
 
   /** Whatever processes it has end here. */
@@ -88,7 +93,7 @@ export class SimulatedTarget {
     meant: Delivered,
     workMs: number,
   ): Promise<Delivered | undefined> {
-    const poison = batch.records.find(({ value }) => this.#isPoison(recordsOf(value!)[0]!));
+    const poison = batch.records.find(({ value }) => this.#fails(recordsOf(value!)[0]!));
     const some = poison?.offset ?? this.#run.random.pick(batch.records).offset;
     const came = await once.call(batch, (offset) => offset < endOf(meant, some), workMs);
     if (came === 'done') return meant;
@@ -100,7 +105,7 @@ export class SimulatedTarget {
     const { random } = this.#run;
     const workMs = random.between(1, 40);
     const error = REFUSED;
-    const poison = records.find(({ record }) => this.#isPoison(record));
+    const poison = records.find(({ record }) => this.#fails(record));
     const some = random.pick(records).offset;
     switch (this.mood) {
       case 'good':
@@ -124,13 +129,33 @@ export class SimulatedTarget {
         return { answer: { kind: 'gone', error }, workMs };
       case 'part':
         return { answer: { kind: 'part', next: some + 1 }, workMs };
+      case 'slow, and names':
+        return {
+          answer: poison ? { kind: 'failed', at: poison.offset, error } : { kind: 'done' },
+          workMs: random.between(300, timeoutMs - 200),
+        };
+      case 'hangs at some':
+        return { answer: { kind: 'done' }, workMs: poison ? random.between(timeoutMs, HANGS_MS) : workMs };
       case 'too large':
         return { answer: poison ? { kind: 'too_large', at: poison.offset } : { kind: 'done' }, workMs };
     }
   }
 
-  #isPoison(record: string): boolean {
-    return hashOf(`${this.name}${record}`) % 1_000 < this.#run.environment.poison * 1_000;
+  /** It takes the record never, or not before some time. */
+  isPoison(record: string): boolean {
+    const { poison, poisonKeys, keys } = this.#run.environment;
+    if (hashOf(`${this.name}${record}`) % 1_000 < poison * 1_000) return true;
+    const key = keyOf(record, keys);
+    return key !== null && hashOf(`${this.#salt} ${this.name} ${key}`) % 1_000 < poisonKeys * 1_000;
+  }
+
+  #fails(record: string): boolean {
+    if (!this.isPoison(record)) return false;
+    const { healsMs } = this.#run.environment;
+    const { now } = this.#run.world;
+    const metAt = this.#metAt.get(record) ?? now;
+    this.#metAt.set(record, metAt);
+    return healsMs.length === 0 || now < metAt + healsMs[hashOf(`${record} heals`) % healsMs.length]!;
   }
 }
 
