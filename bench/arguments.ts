@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
 
-export const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n'] as const;
+export const LETTERS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o'] as const;
 export type Letter = (typeof LETTERS)[number];
 
-export const HELP = `Measures what the backbone costs. Takes two to three minutes; needs nothing but Node.js.
+export const HELP = `Measures what the backbone costs. Takes about five minutes; needs nothing but Node.js.
 
 Usage: npm run bench
        npm run bench -- --only a,b
@@ -22,6 +22,7 @@ Usage: npm run bench
   l  what it costs that something happens once: effects, and prepared appends
   m  the relay of an outbox, beside the SDK's producer; needs PostgreSQL, else it says so
   n  appends that may be held back: what quotas and bounds on lag cost
+  o  parked keys: what they cost, whom they keep waiting
 
 Tables go to stdout, progress to stderr, all figures to a JSON file in bench/results.
 Exit code 1: a count that must hold does not. bench/README.md tells what each figure means.`;

@@ -27,6 +27,7 @@ const SECTIONS: Readonly<Record<Letter, (progress: Progress) => Promise<Section>
   l: async (progress) => (await import('./once.ts')).measureOnce(progress),
   m: async (progress) => (await import('./relay.ts')).measureRelay(progress),
   n: async (progress) => (await import('./quotas.ts')).measureQuotas(progress),
+  o: async (progress) => (await import('./parking.ts')).measureParking(progress),
 };
 
 const RESULTS = fileURLToPath(new URL('results', import.meta.url));

@@ -39,6 +39,9 @@ export class PushBench {
   readonly #clients: Clients;
   readonly #wakeQueueUrl: string;
   readonly #targets = new Map<string, Target>();
+  /** Deliveries that were handed aside and are under way. */
+  readonly #asides = new Set<Promise<unknown>>();
+  #aheadMs = 0;
   readonly #backbone;
   readonly #deliver: DeliverHandler;
   readonly #dispatch: DispatchHandler;
@@ -51,7 +54,9 @@ export class PushBench {
     this.#clients = clients;
     this.#wakeQueueUrl = wakeQueueUrl;
     for (const client of Object.values(clients)) this.meter.watch(client);
-    this.#backbone = openBackbone(clients, { ...TABLES, bucket: BUCKET, spillAboveBytes: INLINE_BATCH_BYTES_MAX });
+    const env = { ...TABLES, bucket: BUCKET, spillAboveBytes: INLINE_BATCH_BYTES_MAX };
+    const host = { now: () => Date.now() + this.#aheadMs };
+    this.#backbone = openBackbone(clients, env, undefined, host);
     this.#groups = openGroups(this.#backbone, clients, {
       bucket: BUCKET,
       deadLetterQueueUrl: wakeQueueUrl,
@@ -61,7 +66,9 @@ export class PushBench {
     const wakeQueue = new WakeQueue(clients.sqs, wakeQueueUrl);
     this.#dispatch = dispatchHandler(() => ({ ...this.#backbone, wakeQueue }));
     const aside = async (wakeUp: WakeUp) => {
-      void besides({ aside: wakeUp }, contextNow(DELIVER_FUNCTION_TIMEOUT_MS)).catch(() => {});
+      const run = besides({ aside: wakeUp }, contextNow(DELIVER_FUNCTION_TIMEOUT_MS)).catch(() => {});
+      this.#asides.add(run);
+      void run.finally(() => this.#asides.delete(run));
     };
     this.#deliver = deliverHandler(() => this.#open(aside));
   }
@@ -137,11 +144,34 @@ export class PushBench {
     };
   }
 
-  /** One wake-up, handed to a delivery. */
+  /** The wake-up of an append to partition 0, handed to a delivery. */
   async deliver(topic: string, last: number): Promise<void> {
     const { id: topicId } = await this.#backbone.topics.get(topic);
-    const context = contextNow(DELIVER_FUNCTION_TIMEOUT_MS);
-    await this.#deliver({ aside: { topicId, partition: 0, last, hop: 0 } }, context);
+    await this.wake({ topicId, partition: 0, last, hop: 0 });
+  }
+
+  /** A wake-up, handed to a delivery: over when what was handed aside is, too. */
+  async wake(wakeUp: WakeUp): Promise<void> {
+    await this.#deliver({ aside: wakeUp }, contextNow(DELIVER_FUNCTION_TIMEOUT_MS));
+    while (this.#asides.size > 0) await Promise.all(this.#asides);
+  }
+
+  /** Wake-ups of a subscription's partition 0: its own, and those of its lanes. */
+  async wakeUps(name: string, topic: string): Promise<{ readonly partition: WakeUp; readonly lanes: WakeUp[] }> {
+    const { topics, subscriptions, lanes } = this.#backbone;
+    const [{ id: topicId, partitions: known }, subscription] = await Promise.all([
+      topics.get(topic),
+      subscriptions.read(name),
+    ]);
+    const { group } = subscription!;
+    const partition = { topicId, partition: 0, to: { group, topic, known }, hop: 0 };
+    const found = await lanes.list({ group, topicId, partition: 0 });
+    return { partition, lanes: found.map(({ lane }) => ({ ...partition, lane })) };
+  }
+
+  /** Sets the clock of all functions forward. */
+  passTime(ms: number): void {
+    this.#aheadMs += ms;
   }
 
   /** What the log's stream tells of an append. */

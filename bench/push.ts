@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Delivered } from '../shared/domain/delivery.ts';
 import { produceOrders } from './backbone.ts';
-import { sum } from './meter.ts';
 import { PushBench } from './push-bench.ts';
+import { COST_HEADS, type CostRow, costRow } from './push-cost.ts';
 import { type Law, median, type Progress, type Section, tableOf } from './section.ts';
 
 export interface PushCase {
@@ -24,21 +24,6 @@ const EVERY_MS = 100;
 /** Records of the backlog that are delivered one by one: enough to know the rate. */
 const SINGLES = 200;
 
-interface CostRow {
-  readonly what: string;
-  readonly writeUnits: number;
-  readonly readUnits: number;
-  readonly queries: number;
-  readonly sends: number;
-}
-
-const COST_HEADS = {
-  what: 'what',
-  writeUnits: 'write units',
-  readUnits: 'read units',
-  queries: 'Queries',
-  sends: 'messages sent',
-};
 const TIME_HEADS = { what: 'what', value: 'value', unit: 'unit' };
 
 /** What pushing costs, how soon it comes, and whom it keeps waiting. */
@@ -107,18 +92,6 @@ async function deliveredRow(): Promise<CostRow> {
   } finally {
     await bench.close();
   }
-}
-
-async function costRow(bench: PushBench, what: string): Promise<CostRow> {
-  const calls = await bench.meter.takeAll();
-  const count = (operation: string) => calls.filter((call) => call.operation === operation).length;
-  return {
-    what,
-    writeUnits: sum(calls, 'writeUnits'),
-    readUnits: sum(calls, 'readUnits'),
-    queries: count('Query'),
-    sends: count('SendMessageBatch'),
-  };
 }
 
 function publishLaw(rows: readonly CostRow[]): Law {

@@ -27,6 +27,7 @@ function valueBytes(value: AttributeValue): number {
   if (value.B !== undefined) return value.B.length;
   if (value.N !== undefined) return numberBytes(value.N);
   if (value.L !== undefined) return value.L.reduce((sum, element) => sum + 1 + valueBytes(element), 3);
+  if (value.M !== undefined) return 3 + Object.keys(value.M).length + itemBytes(value.M);
   if (value.BOOL !== undefined || value.NULL !== undefined) return 1;
   throw new Error(`no size is known for ${JSON.stringify(value)}`);
 }

@@ -12,6 +12,7 @@ describe('the size of an item', () => {
   it('counts names and texts in UTF-8, bytes as they are, truth values as one', () => {
     expect(itemBytes({ ä: { S: 'é€' }, b: { B: new Uint8Array(7) }, c: { BOOL: true } })).toBe(2 + 5 + 1 + 7 + 1 + 1);
     expect(itemBytes({ a: { L: [{ S: 'bc' }, { BOOL: true }] } })).toBe(1 + 3 + (1 + 2) + (1 + 1));
+    expect(itemBytes({ a: { M: { bc: { S: 'def' } } } })).toBe(1 + 3 + (1 + 2 + 3));
   });
 
   it.each([
@@ -28,6 +29,6 @@ describe('the size of an item', () => {
 
   it('is refused for what it does not know', () => {
     expect(() => itemBytes({ a: { N: '1.5' } })).toThrow('1.5');
-    expect(() => itemBytes({ a: { M: {} } })).toThrow('no size');
+    expect(() => itemBytes({ a: { SS: ['b'] } })).toThrow('no size');
   });
 });
