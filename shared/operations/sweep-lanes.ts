@@ -2,6 +2,7 @@ import type { Clock } from '../domain/clock.ts';
 import type { GroupId } from '../domain/group.ts';
 import type { LaneId } from '../domain/lane.ts';
 import { PENDING_GRACE_MS } from '../domain/limits.ts';
+import { settleAll } from '../domain/parallel.ts';
 import type { Position, PositionId } from '../domain/position.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { PartitionId } from '../domain/topic.ts';
@@ -24,9 +25,14 @@ export interface LaneSweepPorts {
   /** Told since when keys are parked. */
   readonly lags: Pick<Lags, 'notePark'>;
   readonly clock: Clock;
+  /** From 0 to 1, as `Math.random`. */
+  random(): number;
 }
 
-/** Lanes that one run looks at, at most. They stay for as long as nobody mends their records: positions have places of their own. */
+/**
+ * Lanes that one run looks at, at most; of more it chooses by chance, so that each has its turn. They stay for as long as
+ * nobody mends their records: positions have places of their own.
+ */
 export const LANE_LOOKS_MAX = 5_000;
 
 /**
@@ -39,13 +45,15 @@ export class LaneSweep {
   readonly #subscriptions = new Map<string, Promise<Subscription | undefined>>();
   /** Whether topics are deleted, by partition. */
   readonly #deleted = new Map<string, Promise<boolean>>();
-  #looks = 0;
+  /** Lanes that are to be looked at: of all so far, each as likely as any other. */
+  readonly #chosen: { readonly mark: Pending; readonly id: LaneId }[] = [];
+  #met = 0;
 
   constructor(ports: LaneSweepPorts) {
     this.#ports = ports;
   }
 
-  /** @param mark of this lane @throws {Throttled | Unavailable | WriteFailed} the next run looks again */
+  /** What there is to do about a lane but to wake it. @param mark of this lane @throws {Throttled | Unavailable | WriteFailed} the next run looks again */
   async look(mark: Pending, lane: string): Promise<void> {
     const { lanes, lags, clock, positions } = this.#ports;
     const { to, topicId, partition, dueAt } = mark;
@@ -61,7 +69,21 @@ export class LaneSweep {
     lags.notePark(to.group.name, dueAt);
     // Of one that was parked right now its own wake-up is on its way.
     if (subscription.state !== 'active' || dueAt + PENDING_GRACE_MS > clock.now()) return;
-    if (++this.#looks <= LANE_LOOKS_MAX) await this.#wakeIfLost(mark, { ...position, lane });
+    const met = this.#met++;
+    const place = met < LANE_LOOKS_MAX ? met : Math.floor(this.#ports.random() * this.#met);
+    if (place < LANE_LOOKS_MAX) this.#chosen[place] = { mark, id: { ...position, lane } };
+  }
+
+  /**
+   * Wakes those that every other wake-up has missed.
+   *
+   * @param stopAt epoch ms: what it has not come to the next run takes up @returns what kept it from looking at single ones
+   */
+  async wake(stopAt: number): Promise<unknown[]> {
+    const looks = await settleAll(this.#chosen, async ({ mark, id }) => {
+      if (this.#ports.clock.now() < stopAt) await this.#wakeIfLost(mark, id);
+    });
+    return looks.flatMap((look) => (look.status === 'rejected' ? [look.reason] : []));
   }
 
   /** By what some replica has of it: a wake-up too much, or a minute later, harms nobody. */

@@ -101,6 +101,7 @@ class WakeSweep {
         else if (standing === 'behind') await this.#wake(mark, mark.to, next);
       },
     );
+    this.failures.push(...(await this.#lanes.wake(this.#stopAt)));
   }
 
   /** @param isOld what is behind since then stays in sight, whatever happens, until it has caught up */

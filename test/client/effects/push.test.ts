@@ -5,6 +5,7 @@ import { type DeliveredRecord, deliveriesOf, type LambdaEvent } from '../../../c
 import { processOnce } from '../../../client/effects/process-once.ts';
 import type { DeliveryBatch } from '../../../shared/domain/delivery.ts';
 import { kafkaEvent, kafkaRecord } from '../../../shared/wire/kafka-event.ts';
+import { laneOf } from '../../../shared/wire/lane-of.ts';
 import { openPushBench, type PushBench } from '../../support/push-bench.ts';
 
 let bench: PushBench;
@@ -167,4 +168,42 @@ it('the same record is processed by each of two groups', async () => {
   await bench.wake();
   await bench.drain();
   expect(await charges()).toEqual({ 0: 2 });
+});
+
+it('effects of a parked key’s records move its lane, which is what has to be owned', async () => {
+  const retry = { maxAttempts: 1, minBackoffMs: 10, maxBackoffMs: 20_000 };
+  await bench.subscribe('p', { onFailure: 'park', retry });
+  await bench.append(['K=0', 'a=1', 'K=2']);
+  const seen: { readonly lane: string | undefined; readonly offsets: number[] }[] = [];
+  let zombie: DeliveredRecord | undefined;
+  let isMended = false;
+  bench.scripts.set('p', async (batch) => {
+    const records = recordsOf(batch);
+    seen.push({ lane: records[0]!.delivery.lane, offsets: records.map(({ record }) => record.offset) });
+    for (const delivered of records) {
+      if (!isMended && Buffer.from(delivered.record.key!, 'base64').toString() === 'K') {
+        zombie ??= delivered;
+        return { ...failed, at: delivered.record.offset };
+      }
+      await chargeOnce(delivered);
+    }
+    // The first call of the lane crashes behind its effects.
+    return seen.at(-1)!.offsets[0] === 0 ? failed : { kind: 'done' };
+  });
+  await bench.wake();
+  await bench.drain(10_000);
+  expect(await charges()).toEqual({ 1: 1 });
+  await expect(chargeOnce(zombie!)).rejects.toThrow(DeliveryFenced);
+  isMended = true;
+  await bench.drain(60_000);
+  expect(await charges()).toEqual({ 0: 1, 1: 1, 2: 1 });
+  const lane = laneOf(Buffer.from('K'));
+  expect(seen).toEqual([
+    { lane: undefined, offsets: [0, 1, 2] },
+    { lane: undefined, offsets: [1] },
+    { lane, offsets: [0] },
+    { lane, offsets: [2] },
+  ]);
+  expect(await bench.position(0, 'p')).toMatchObject({ committed: 3 });
+  expect((await bench.position(0, 'p')).parked).toBeUndefined();
 });
