@@ -50,6 +50,7 @@ function complaintsOf(files: Readonly<Record<string, string>>): Promise<string> 
     files: Object.keys(files),
   };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
   const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
   return new Promise((resolve) => {
     const options = { cwd: folder, timeout: COMPILE_MS };
