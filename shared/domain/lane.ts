@@ -74,13 +74,25 @@ export type ParkedAct = 'resume' | 'dead-letter';
  * From when on a record that fails is kept as a dead letter, because the log will let it go; `finalAt`: from when on also where its
  * target is only away, or nobody knows which record of several it was.
  *
- * @param life epoch ms
+ * @param life since when, and until when the log keeps the record: epoch ms; `Infinity`: for ever
  */
-export function lastCallAt({ since, until }: { readonly since: number; readonly until?: number }): {
+export function lastCallAt({ since, until }: { readonly since: number; readonly until: number }): {
   readonly lastAt: number;
   readonly finalAt: number;
 } {
-  const before = (share: number) =>
-    until === undefined ? Number.POSITIVE_INFINITY : Math.ceil(until - share * (until - since));
+  const before = (share: number) => Math.ceil(share * since + (1 - share) * until);
   return { lastAt: before(LANE_LAST_SHARE), finalAt: before(LANE_LAST_SHARE / 2) };
 }
+
+/**
+ * Records of a parked key that are there and not settled, at most: what retention took, or drops out by another filter, was counted
+ * when its partition passed it over.
+ *
+ * @param at where the lane is @param partition the position that passes the key over
+ */
+export function waitingOf(at: Progress, lane: string, partition: Progress): number {
+  const counted = (partition.push?.passed?.get(lane) ?? 0) - (at.push?.settled ?? 0);
+  return Math.max(0, Math.min(counted, partition.committed - at.committed));
+}
+
+type Progress = Pick<Position, 'committed' | 'push'>;

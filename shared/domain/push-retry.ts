@@ -120,7 +120,7 @@ export function judgeCall(
   }
   const alone = { ...failure, attempts: failure.attempts + 1, absences: 0, span: 1, end: committed + 1 };
   if (alone.attempts < policy.retry.maxAttempts) return retryIn(alone, alone.attempts);
-  if (policy.onFailure === 'insist') return retryIn(alone, alone.attempts, policy.retry.maxBackoffMs);
+  if (policy.onFailure === 'insist') return retryIn(alone, alone.attempts, insistentWaitMs(policy.retry, chance));
   if (policy.onFailure === 'halt') {
     const reason = `a record failed ${alone.attempts} times`;
     const push = withoutAttempts({ ...failed, failure: alone });
@@ -199,6 +199,14 @@ function went(push: PushState, call: Call, committed: number, hasMore: boolean):
 /** Exponential, with full jitter. Source: AWS Architecture Blog, "Exponential Backoff And Jitter". */
 function backoffMs({ minBackoffMs, maxBackoffMs }: Policy['retry'], tries: number, chance: number): number {
   return Math.ceil(chance * Math.min(maxBackoffMs, minBackoffMs * 2 ** Math.min(tries - 1, 40)));
+}
+
+/**
+ * From one try to the next of a record that is never passed by itself: nine tenths of the longest wait, give or take one, so that
+ * keys that failed together do not come back in one moment, for ever. @param chance 0 ≤ n < 1
+ */
+export function insistentWaitMs({ maxBackoffMs }: Policy['retry'], chance: number): number {
+  return Math.ceil(maxBackoffMs * (1 - chance / 5));
 }
 
 function withoutFailure({ failure: _, ...push }: PushState): PushState {

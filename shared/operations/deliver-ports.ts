@@ -117,9 +117,11 @@ export interface DeliverPorts extends GroupPorts, KeepPorts, WakePorts {
     handBack(
       id: LaneId,
       by: { readonly owner: string; readonly epoch: number },
-      step: { readonly committed: number; readonly epoch: number; readonly until: number },
+      step: { readonly committed: number; readonly epoch: number; readonly until: number; readonly push: PushState },
       lane: { readonly owner: string; readonly epoch: number },
     ): Promise<boolean>;
+    /** @returns false: it is not at this offset any more */
+    giveUp(id: LaneId, offset: number): Promise<boolean>;
     /** Unless the key was parked anew. */
     remove(id: LaneId, parkedAt: number): Promise<void>;
   };

@@ -1,8 +1,8 @@
 import { nextEpoch } from '../domain/group.ts';
-import { aboutKey, lastCallAt } from '../domain/lane.ts';
+import { aboutKey, lastCallAt, waitingOf } from '../domain/lane.ts';
 import { PUSH_WAIT_MS_MAX, WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
 import { HAND_BACK_EVERY_MS, PARKED_KEYS_MAX, PARKED_RECORDS_MAX } from '../domain/park-limits.ts';
-import { afterParking, type Letter, pushOf, withoutAttempts } from '../domain/push-retry.ts';
+import { afterParking, insistentWaitMs, type Letter, pushOf, withoutAttempts } from '../domain/push-retry.ts';
 import type { DeliverPorts, DeliverySink } from './deliver-ports.ts';
 import { LaneRun } from './lane-run.ts';
 import { type Read, type RunOf, Serving } from './serving.ts';
@@ -95,7 +95,7 @@ export class DeliveryRun {
     if (keys !== 'none') {
       // A call to its target was made, which may have said that it wants no more.
       const standing = await this.#serving.standing();
-      if (standing !== 'same') return this.#letGo(standing);
+      if (standing !== 'same' || !lease.hasTime()) return this.#letGo(standing);
     }
     for (let read = keys === 'back' ? await this.#read() : first.value; ; ) {
       const went = await this.#advance(read);
@@ -174,16 +174,20 @@ export class DeliveryRun {
     const now = this.#ports.clock.now();
     const lane = sink.laneOf(key);
     const { error, attempts, firstFailedAt } = letter;
-    const retryAt = Math.min(now + subscription.retry.maxBackoffMs, lastCallAt(sink.life(offset)).lastAt);
+    const waitMs = insistentWaitMs(subscription.retry, this.#ports.random());
+    const retryAt = Math.min(now + waitMs, lastCallAt(serving.life(sink, offset)).lastAt);
     const failure = { retryAt, attempts, absences: 0, span: 1, end: offset + 1, firstFailedAt };
     const push = { failure, isSlow: true, lastError: { ...error, at: now } };
-    const made = { epoch: nextEpoch(0, now), committed: offset, push, about: aboutKey(key, now) };
+    const made = { epoch: nextEpoch(serving.lease.epoch, now), committed: offset, push, about: aboutKey(key, now) };
     // Not before it is written: what is let go of after a write that failed is still at this record.
     const progress = { committed: offset + 1, push: afterParking(serving.push, offset + 1, lane) };
     const parking = serving.lease.stepBy(progress, (by, step) =>
       this.#ports.lanes.park(to, { ...id, lane }, by, step, made),
     );
-    if (!(await parking)) return IDLE;
+    if (!(await parking)) {
+      // It has been settled by whoever was called, as `processOnce` does, though the call failed; or the position is lost.
+      return (await serving.step(true, true)) ? this.#goOn() : IDLE;
+    }
     serving.pass(progress.committed, progress.push);
     this.#parked.add(lane);
     this.#ports.observe({ kind: 'keys_parked', count: 1 });
@@ -248,18 +252,21 @@ export class DeliveryRun {
       this.#forgetPassed();
       came = 'back';
     }
+    // One that was too far behind is so again if it has to wait for its next turn.
+    if (came === 'tried') this.#lanesSeenAt = 0;
     return came;
   }
 
-  /** Records that wait behind one that fails, where they are too many. A lane that is on its way has as many as it has. */
+  /** Records that wait behind one that fails, where they are too many. A lane that is on its way, or was just resumed, has as many as it has. */
   async #overfull(): Promise<number | undefined> {
-    const passed = this.#serving.push.passed ?? new Map<string, number>();
-    if (!this.#serving.hasPassedOver || ![...passed.values()].some((count) => count >= PARKED_RECORDS_MAX))
-      return undefined;
-    const waiting = (await this.#lanes())
-      .filter((lane) => pushOf(lane).failure !== undefined)
-      .map(({ lane, push }) => (passed.get(lane) ?? 0) - (push?.settled ?? 0));
-    return waiting.find((count) => count >= PARKED_RECORDS_MAX);
+    const { push, progress, hasPassedOver } = this.#serving;
+    const isMany = (count: number) => count >= PARKED_RECORDS_MAX;
+    if (!hasPassedOver || ![...(push.passed?.values() ?? [])].some(isMany)) return undefined;
+    const failing = (await this.#lanes()).filter((lane) => {
+      const { attempts = 0, absences = 0 } = pushOf(lane).failure ?? {};
+      return attempts + absences > 0;
+    });
+    return failing.map(({ lane, ...position }) => waitingOf(position, lane, progress)).find(isMany);
   }
 
   /** What was counted of keys that are back. */

@@ -1,6 +1,8 @@
-import { type LaneId, lastCallAt } from '../domain/lane.ts';
+import { type LaneId, lastCallAt, waitingOf } from '../domain/lane.ts';
 import { PUSH_WAIT_MS_MAX, WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
+import type { Position } from '../domain/position.ts';
 import type { Letter } from '../domain/push-retry.ts';
+import { actOnLane } from './act-on-lane.ts';
 import type { DeliverPorts, DeliverySink } from './deliver-ports.ts';
 import type { RunEnd } from './delivery-run.ts';
 import { type Read, type RunOf, Serving } from './serving.ts';
@@ -29,10 +31,13 @@ export class LaneRun {
   readonly #of: LaneRunOf;
   readonly #serving: Serving;
   #calls = 0;
+  /** Offset of a record that was given up. */
+  #givenUp: number | undefined;
 
   constructor(ports: DeliverPorts, of: LaneRunOf) {
     this.#ports = ports;
     this.#of = of;
+    this.#givenUp = of.position.about?.giveUp;
     const { subscription } = of;
     // Who no longer parks says what is to become of keys that still are.
     const onFailure = subscription.onFailure === 'park' ? ('insist' as const) : subscription.onFailure;
@@ -53,7 +58,7 @@ export class LaneRun {
         // One that passes the key no more has removed the lane in the same write, unless it was removed itself.
         if (!position?.parked?.has(lane)) return await this.#remove();
         const before = this.#calls;
-        const end = await this.#deliverUpTo(position.committed);
+        const end = await this.#deliverUpTo(position);
         if (end !== 'there') return end;
         // Where one call was enough, no more than about one is needed for what was passed over meanwhile.
         if (this.#calls - before <= 1) return await this.#tellReady();
@@ -75,18 +80,29 @@ export class LaneRun {
     if (!(await lease.take(this.#serving.committed))) return false;
     try {
       const isThere = await this.#deliverRest(partition);
+      const { expired = 0 } = this.#serving.push;
+      const { committed, push: before } = partition.progress;
+      // What is told of its partition is told of its keys, too.
+      const push = expired === 0 ? before : { ...before, expired: (before.expired ?? 0) + expired };
       const giveBack = () =>
-        partition.lease.stepBy(partition.progress, (by, step) =>
-          this.#ports.lanes.handBack(this.#of.id, by, step, lease.holder),
+        partition.lease.stepBy(
+          { committed, push },
+          (by, step) => this.#ports.lanes.handBack(this.#of.id, by, step, lease.holder),
+          // A target may keep the highest epoch that a key has come with.
+          lease.epoch,
         );
-      if (isThere && (await giveBack())) return true;
+      if (isThere && (await giveBack())) {
+        partition.push = push;
+        return true;
+      }
       if (lease.isHeld) await this.#serving.step(false);
     } catch (error) {
       await this.#serving.letGo();
       throw error;
     }
-    const waitMs = (this.#serving.push.failure?.retryAt ?? 0) - this.#ports.clock.now();
-    await wakeLane(this.#ports, this.#of.to, this.#of.id, waitMs);
+    const { failure } = this.#serving.push;
+    if (failure !== undefined && (await this.#isGivenUp())) return false;
+    await wakeLane(this.#ports, this.#of.to, this.#of.id, (failure?.retryAt ?? 0) - this.#ports.clock.now());
     return false;
   }
 
@@ -95,7 +111,8 @@ export class LaneRun {
     const serving = this.#serving;
     const end = partition.committed;
     for (let pages = 0; serving.committed < end; pages++) {
-      const read = await this.#read(end);
+      const [read, standing] = await Promise.all([this.#read(end), serving.standing()]);
+      if (standing !== 'same') return false;
       if (read.kind !== 'read' || read.sink.unreadable !== undefined || pages === REST_PAGES_MAX) return false;
       const { sink, next } = read;
       if (sink.records.length === 0) {
@@ -112,14 +129,17 @@ export class LaneRun {
     return true;
   }
 
-  async #deliverUpTo(end: number): Promise<'there' | RunEnd> {
+  /** @param partition whose position it is, as it was read */
+  async #deliverUpTo(partition: Position): Promise<'there' | RunEnd> {
     const serving = this.#serving;
+    const end = partition.committed;
     while (serving.committed < end) {
       const [read, standing] = await Promise.all([this.#read(end), serving.standing()]);
       if (standing !== 'same' || !serving.lease.hasTime()) {
         return (await serving.step(false)) && standing !== 'over' ? AT_ONCE : IDLE;
       }
-      const went = await this.#advance(read, end);
+      const went =
+        read.kind === 'overtaken' ? await this.#passExpired(read.logStart, partition) : await this.#advance(read);
       if (went !== 'on') return went;
     }
     return 'there';
@@ -129,14 +149,20 @@ export class LaneRun {
     return this.#serving.read({ end, lane: this.#of.id.lane });
   }
 
-  async #advance(read: Read, end: number): Promise<Went> {
+  /** How many of the key are lost by it is known where none of it is left; else it is the one that failed, at least. */
+  async #passExpired(logStart: number, partition: Position): Promise<Went> {
+    const serving = this.#serving;
+    const { failure, settled = 0 } = serving.push;
+    const left = logStart < partition.committed ? 0 : waitingOf(serving.progress, this.#of.id.lane, partition);
+    const count = Math.max(failure === undefined ? 0 : 1, left);
+    serving.passExpired(Math.min(logStart, partition.committed), count);
+    serving.push = { ...serving.push, settled: settled + count };
+    return this.#keep();
+  }
+
+  async #advance(read: Exclude<Read, { kind: 'overtaken' }>): Promise<Went> {
     const serving = this.#serving;
     if (read.kind === 'gone') return this.#remove();
-    if (read.kind === 'overtaken') {
-      // How many of them were of this key, nobody knows any more: at least the one that failed.
-      serving.passExpired(Math.min(read.logStart, end), serving.push.failure === undefined ? 0 : 1);
-      return this.#keep();
-    }
     const { sink, next } = read;
     if (sink.unreadable !== undefined) return this.#after(await serving.buryUnreadable(sink));
     const [first] = sink.records;
@@ -145,12 +171,12 @@ export class LaneRun {
       // Between the records of a key may lie millions of others: nobody else begins meanwhile, and what was read is known.
       return (await serving.renew()) ? 'on' : IDLE;
     }
-    if (this.#of.position.about?.giveUp === first.offset) return this.#giveUp(sink, first.offset);
+    if (this.#givenUp === first.offset) return this.#giveUp(sink, first.offset);
     const { failure } = serving.push;
     const now = this.#ports.clock.now();
     if (failure === undefined || failure.retryAt <= now) return this.#call(sink, next);
     // Behind one that was given up: what failed with it waits on, unless the log is about to let it go, too.
-    const { finalAt } = lastCallAt(sink.life(first.offset));
+    const { finalAt } = lastCallAt(serving.life(sink, first.offset));
     return finalAt <= now ? this.#giveUp(sink, first.offset, true) : this.#wait(Math.min(failure.retryAt, finalAt));
   }
 
@@ -163,13 +189,10 @@ export class LaneRun {
     if (outcome.kind === 'went') return this.#keep();
     const failure = outcome.push.failure!;
     const now = this.#ports.clock.now();
-    const { lastAt, finalAt } = lastCallAt(sink.life(outcome.committed));
+    const { lastAt, finalAt } = lastCallAt(serving.life(sink, outcome.committed));
     const hasFailedAlone = failure.attempts > 0 && failure.absences === 0;
     const isLast = now >= finalAt || (now >= lastAt && hasFailedAlone);
-    // Somebody may have given it up meanwhile.
-    if (isLast || (await this.#ports.positions.read(this.#of.id, true))?.about?.giveUp === outcome.committed) {
-      return this.#giveUp(sink, outcome.committed, isLast);
-    }
+    if (isLast) return this.#giveUp(sink, outcome.committed, true);
     const retryAt = Math.min(failure.retryAt, now < lastAt ? lastAt : finalAt);
     serving.push = { ...serving.push, failure: { ...failure, retryAt } };
     return this.#wait(retryAt);
@@ -182,13 +205,24 @@ export class LaneRun {
     // Of one that has used its attempts there is no end: nobody is kept busy by it.
     const { attempts = 0 } = serving.push.failure ?? {};
     const isShort = waitMs < PUSH_WAIT_MS_MAX && attempts < this.#of.subscription.retry.maxAttempts;
-    if (isShort && serving.lease.hasTime(waitMs)) {
-      if (!(await serving.step(true, true))) return IDLE;
-      await this.#ports.sleep(Math.max(0, waitMs));
-      return 'on';
-    }
-    if (!(await serving.step(false, true))) return IDLE;
-    return waitMs <= WAKE_DELAY_MS_MAX ? { kind: 'later', waitMs } : IDLE;
+    const staysHere = isShort && serving.lease.hasTime(waitMs);
+    if (!(await serving.step(staysHere, true))) return IDLE;
+    const isGivenUp = await this.#isGivenUp();
+    if (!staysHere) return !isGivenUp && waitMs <= WAKE_DELAY_MS_MAX ? { kind: 'later', waitMs } : IDLE;
+    if (!isGivenUp) await this.#ports.sleep(Math.max(0, waitMs));
+    return 'on';
+  }
+
+  /**
+   * Asked once it is written that the record has failed: whoever gives it up later finds nobody at it. What was let go of, and given
+   * up before, is due then, and another run is woken.
+   */
+  async #isGivenUp(): Promise<boolean> {
+    const { id, to } = this.#of;
+    this.#givenUp = (await this.#ports.positions.read(id, true))?.about?.giveUp;
+    const isGivenUp = this.#givenUp === this.#serving.committed;
+    if (isGivenUp && !this.#serving.lease.isHeld) await actOnLane(this.#ports, to, id, 'dead-letter');
+    return isGivenUp;
   }
 
   /** Commits, and goes on. */

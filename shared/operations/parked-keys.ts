@@ -1,4 +1,4 @@
-import { type Lane, type LaneId, type ParkedAct, type ParkedKey, parseParkedKeyId } from '../domain/lane.ts';
+import { type Lane, type LaneId, type ParkedAct, type ParkedKey, parseParkedKeyId, waitingOf } from '../domain/lane.ts';
 import { LIST_LIMIT_MAX } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import { pushOf } from '../domain/push-retry.ts';
@@ -91,13 +91,13 @@ async function show({ positions, clock }: ParkedPorts, mark: LaneMark): Promise<
   ]);
   if (found === undefined) return undefined;
   const { about, committed } = found;
-  const { failure, lastError, settled = 0 } = pushOf(found);
+  const { failure, lastError } = pushOf(found);
   const { key, keyBytes, parkedAt } = about;
   const now = clock.now();
   const waits = failure !== undefined && failure.retryAt > now && !isServed(found, now);
   return {
     ...{ topicId, partition, lane, topic: to.topic, key, keyBytes, parkedAt, offset: committed },
-    waiting: Math.max(failure === undefined ? 0 : 1, (position?.push?.passed?.get(lane) ?? 0) - settled),
+    waiting: Math.max(failure === undefined ? 0 : 1, position === undefined ? 0 : waitingOf(found, lane, position)),
     attempts: failure?.attempts ?? 0,
     ...(lastError && { error: { name: lastError.name, message: lastError.message } }),
     ...(waits && { nextRetryAt: failure.retryAt }),

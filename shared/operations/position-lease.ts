@@ -118,7 +118,7 @@ export class PositionLease {
   /**
    * As a step that keeps the position and fences what is under way, where it is written together with something else.
    *
-   * @param write @returns false: nothing was written @throws {WriteFailed}
+   * @param write @returns false: nothing was written @param above the next epoch is above this one, too @throws {WriteFailed}
    */
   async stepBy(
     progress: Progress,
@@ -126,9 +126,10 @@ export class PositionLease {
       by: { readonly owner: string; readonly epoch: number },
       step: Progress & { readonly epoch: number; readonly until: number },
     ) => Promise<boolean>,
+    above = 0,
   ): Promise<boolean> {
     const now = this.#ports.clock.now();
-    const [epoch, until] = [nextEpoch(this.#epoch, now), now + this.#leaseMs];
+    const [epoch, until] = [nextEpoch(Math.max(this.#epoch, above), now), now + this.#leaseMs];
     if (!(await write(this.holder, { ...progress, epoch, until }))) return false;
     this.#epoch = epoch;
     this.#until = until;

@@ -1,6 +1,7 @@
 import type { DeliveryRecord } from '../domain/delivery.ts';
 import { OffsetOutOfRange, TopicNotFound } from '../domain/errors.ts';
-import { PUSH_PAGE_RECORDS } from '../domain/limits.ts';
+import type { lastCallAt } from '../domain/lane.ts';
+import { PUSH_PAGE_RECORDS, RETENTION_FOREVER } from '../domain/limits.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
 import {
   afterDeadLetter,
@@ -146,6 +147,14 @@ export class Serving {
       this.push = { ...this.push, passed };
     }
     this.committed = committed;
+  }
+
+  /** How long the log keeps a record: also by what its topic says now, should that be less than when it was appended. */
+  life(sink: DeliverySink, offset: number): Parameters<typeof lastCallAt>[0] {
+    const { since, until = Number.POSITIVE_INFINITY } = sink.life(offset);
+    const { retentionMs } = this.#of.topic;
+    const kept = retentionMs === RETENTION_FOREVER ? Number.POSITIVE_INFINITY : retentionMs;
+    return { since, until: Math.min(until, since + kept) };
   }
 
   /** What was read holds nothing for the target: a range that failed, and of which the filter lets nothing through any more, is behind. */

@@ -12,7 +12,6 @@ import { rest } from './keep-deliveries.ts';
 import { storeFailed } from './store-failed.ts';
 import type { SubscriptionPorts } from './subscription-ports.ts';
 import { unsubscribeTopic } from './unsubscribe-topic.ts';
-import { wakeLane } from './wake-lane.ts';
 import { wakeSubscription } from './wake-subscription.ts';
 
 /** Times that a change begins anew because the subscription was changed by others meanwhile. */
@@ -87,25 +86,22 @@ async function freshStart(ports: SubscriptionPorts, { group }: Subscription): Pr
     await actOnAll(all, async (partition) => {
       const id = { group, topicId, partition };
       const parked = await startAfresh(ports, id);
-      for (const lane of parked ?? []) {
-        await actOnLane(ports, { group, topic: name, known }, { ...id, lane }, 'resume');
-        await wakeLane(ports, { group, topic: name, known }, { topicId, partition, lane });
-      }
+      for (const lane of parked ?? []) await actOnLane(ports, { group, topic: name, known }, { ...id, lane }, 'resume');
     });
     await wakeSubscription(ports, { group, topic: name, known }, topicId, all);
   });
 }
 
-/** What failed there is forgotten, but not what is counted of parked keys. @returns the lanes that it passes over */
+/** What failed there is forgotten, but not what is counted of parked keys and of lost records. @returns the lanes that it passes over */
 async function startAfresh({ positions, clock }: SubscriptionPorts, id: PositionId): Promise<Position['parked']> {
   const seen = await positions.read(id);
   // Whoever is still at it ends by itself: no second call is begun beside it.
   if (seen?.push !== undefined && seen.owner === undefined) {
-    const { passed } = seen.push;
+    const { passed, expired } = seen.push;
     const { committed, parked } = seen;
-    const epoch = nextEpoch(seen.epoch, clock.now());
-    const kept = { ...(passed && { push: { passed } }), ...(parked && { parked }) };
-    await positions.change(id, seen, { committed, epoch, ...kept });
+    const push = { ...(passed && { passed }), ...(expired !== undefined && { expired }) };
+    const kept = { ...(Object.keys(push).length > 0 && { push }), ...(parked && { parked }) };
+    await positions.change(id, seen, { committed, epoch: nextEpoch(seen.epoch, clock.now()), ...kept });
   }
   return seen?.parked;
 }

@@ -96,7 +96,8 @@ export class Lanes {
       TableName: this.#table,
       Key: itemKey(positionKey(position)),
       UpdateExpression: `SET #committed = :committed, #epoch = :next, #until = :until, #push = :push ${act} #parked :lane`,
-      ConditionExpression: `${MINE} AND #committed <= :committed`,
+      // A record that is to be parked is settled by nobody: whoever was called may have done it.
+      ConditionExpression: `${MINE} AND #committed ${act === 'ADD' ? '<' : '<='} :committed`,
       ExpressionAttributeNames: NAMES,
       ExpressionAttributeValues: {
         ...mine(by),

@@ -1,4 +1,5 @@
 import { DeleteItemCommand, GetItemCommand, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
+import { Unavailable } from '../domain/errors.ts';
 import type { GroupId } from '../domain/group.ts';
 import type { Holder, Position, PositionId } from '../domain/position.ts';
 import type { PartitionId } from '../domain/topic.ts';
@@ -8,6 +9,8 @@ import { key, type PositionChange, pushToMap, toAttributes, toPosition, updatePo
 import { removeLanes } from './position-lanes.ts';
 import { transact } from './transact.ts';
 
+/** Times that a position with parked keys is removed anew because others change it at the same time. */
+const REMOVALS_MAX = 8;
 const NAMES = { '#epoch': 'epoch', '#owner': 'owner' };
 const COMMITTED = { '#committed': 'committed', '#metadata': 'metadata' };
 const IS_EPOCH = `${KNOWN_LAYOUT} AND #epoch = :epoch`;
@@ -188,24 +191,28 @@ export class Positions {
     return met !== undefined && isAsChanged(met, to);
   }
 
-  /** Removes a position whose group or topic is deleted, with the lanes of its parked keys. @throws {WriteFailed} */
+  /** Removes a position whose group or topic is deleted, with the lanes of its parked keys. @throws {WriteFailed | Unavailable} */
   async remove(position: PositionId): Promise<void> {
+    const Key = key(positionKey(position));
     const command = new DeleteItemCommand({
       TableName: this.#table,
-      Key: key(positionKey(position)),
-      ConditionExpression: KNOWN_LAYOUT,
+      Key,
+      ConditionExpression: `${KNOWN_LAYOUT} AND attribute_not_exists(#parked)`,
+      ExpressionAttributeNames: { '#parked': 'parked' },
       ExpressionAttributeValues: KNOWN_VERSION,
-      ReturnValues: 'ALL_OLD',
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    const removing = new WriteAttempts(command).outcome(this.#dynamodb.send(command));
-    if (!(await whetherWritten(removing))) return;
-    const { Attributes } = await removing;
-    const { parked } = Attributes === undefined ? {} : toPosition(Attributes);
-    if (parked === undefined) return;
-    // Where this is broken off, the marks lead the sweep to the lanes.
-    const TransactItems = removeLanes(this.#table, position, parked);
-    await transact(this.#dynamodb, new TransactWriteItemsCommand({ TransactItems }));
+    if (await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)))) return;
+    // Its lanes go with it, and not after it: they may be those of another position by then.
+    for (let tries = 0; tries < REMOVALS_MAX; tries++) {
+      const seen = await this.read(position);
+      if (seen === undefined) return;
+      const Delete = { TableName: this.#table, Key, ...holding({ epoch: seen.epoch }) };
+      const TransactItems = [{ Delete }, ...removeLanes(this.#table, position, seen.parked)];
+      const { isDone } = await transact(this.#dynamodb, new TransactWriteItemsCommand({ TransactItems }));
+      if (isDone) return;
+    }
+    throw new Unavailable('A position that is to be removed is being changed by others all the time');
   }
 
   #update(position: PositionId, change: PositionChange): Promise<Position | 'nothing' | undefined> {

@@ -60,6 +60,10 @@ export class DeliveryPart {
   }
 
   take(slot: BatchSlot, from: number, urls = NO_URLS): number {
+    if (this.#isEnd(from)) {
+      this.#isFull = true;
+      return from;
+    }
     const records = this.#decode(slot);
     if (typeof records === 'string') {
       // What was taken before goes first; then this one alone.

@@ -82,14 +82,14 @@ describe.each(STORE_ENGINES)('on %s', (_, open) => {
 
     it('comes back where both are their owners’, once, and not where the position has gone on', async () => {
       await lanes.park(to, laneId(), mine, step, lane);
-      await lanes.park(to, laneId(OTHER), { owner: 'run', epoch: 12 }, { ...step, epoch: 13 }, lane);
+      await lanes.park(to, laneId(OTHER), { owner: 'run', epoch: 12 }, { ...step, committed: 7, epoch: 13 }, lane);
       await push.take(laneId(), lane, { owner: 'run2', epoch: NOW + 1, until: NOW + 5, now: NOW });
       const [by, its] = [
         { owner: 'run', epoch: 13 },
         { owner: 'run2', epoch: NOW + 1 },
       ];
-      const to14 = { committed: 6, epoch: 14, until: NOW + 3_000, push: { isSlow: true } };
-      expect(await lanes.handBack(laneId(), by, { ...to14, committed: 5 }, its)).toBe(false);
+      const to14 = { committed: 7, epoch: 14, until: NOW + 3_000, push: { isSlow: true } };
+      expect(await lanes.handBack(laneId(), by, { ...to14, committed: 6 }, its)).toBe(false);
       expect(await lanes.handBack(laneId(), { ...by, epoch: 12 }, to14, its)).toBe(false);
       expect(await lanes.handBack(laneId(), by, to14, { ...its, owner: 'run' })).toBe(false);
       expect((await positions.read(id))?.parked).toEqual(new Set([LANE, OTHER]));

@@ -42,6 +42,8 @@ export interface PushBench extends Omit<LogBench, 'host'> {
   positionId(partition?: number, name?: string): PositionId;
   /** Appends one record each, of no key, or as `key=value`. @returns the offset of the first */
   append(values: readonly string[], partition?: number, doorbell?: Doorbell): Promise<number>;
+  /** Appends so many records of one key, a thousand at a time. */
+  appendMany(key: string, count: number): Promise<void>;
   /** What targets say, by subscription; absent: `done`. */
   readonly scripts: Map<string, Script>;
   /** Each call, as `name:partition first..last`, or `name:partition offset`. */
@@ -115,6 +117,21 @@ export async function openPushBench({ partitions = 1 } = {}): Promise<PushBench>
     const whole = { topicId: topic.id, partition: 0, hop: 0, ...wakeUp };
     await deliverWakeUp(by.ports, whole, { isReturned, deadline: bench.clock.now() + RUN_MS });
   };
+  const appendBatch = async (
+    records: readonly { readonly key: string | null; readonly value: string }[],
+    partition = 0,
+    doorbell?: Doorbell,
+  ) => {
+    const encoded = records.map(({ key, value }) => {
+      return { key: key === null ? null : Buffer.from(key), value: Buffer.from(value), headers: [] };
+    });
+    const batch = { count: records.length, bytes: encodeRecordBatch(encoded, bench.clock.now()), json: false };
+    const ports = { ...first.backbone, ...(doorbell && { doorbell }) };
+    const { outcomes } = await appendBatches(ports, { topic: 't', build: () => new Map([[partition, batch]]) });
+    const [outcome] = outcomes;
+    if (outcome === undefined || 'error' in outcome) throw outcome?.error ?? new Error('no outcome');
+    return outcome.baseOffset;
+  };
   return {
     ...bench,
     host,
@@ -139,6 +156,7 @@ export async function openPushBench({ partitions = 1 } = {}): Promise<PushBench>
       await first.backbone.topicItems.markSubscribed(topic);
       first.backbone.topics.drop('t');
       await first.backbone.subscribers.put(topic.id, to);
+      await first.backbone.groupTopics.note(group, topic);
       return to;
     },
     subscription: async (name = 's') => (await first.backbone.subscriptions.read(name))!,
@@ -147,20 +165,14 @@ export async function openPushBench({ partitions = 1 } = {}): Promise<PushBench>
       let base: number | undefined;
       for (const value of values) {
         const [, key, rest = value] = /^(\w+)=(.*)$/.exec(value) ?? [];
-        const record = { key: key === undefined ? null : Buffer.from(key), value: Buffer.from(rest), headers: [] };
-        const batch = { count: 1, bytes: encodeRecordBatch([record], bench.clock.now()), json: false };
-        const { outcomes } = await appendBatches(
-          { ...first.backbone, ...(doorbell && { doorbell }) },
-          {
-            topic: 't',
-            build: () => new Map([[partition, batch]]),
-          },
-        );
-        const [outcome] = outcomes;
-        if (outcome === undefined || 'error' in outcome) throw outcome?.error ?? new Error('no outcome');
-        base ??= outcome.baseOffset;
+        const offset = await appendBatch([{ key: key ?? null, value: rest }], partition, doorbell);
+        base ??= offset;
       }
       return base!;
+    },
+    async appendMany(key, count) {
+      for (let left = count; left > 0; left -= 1_000)
+        await appendBatch(Array.from({ length: Math.min(left, 1_000) }, (_, i) => ({ key, value: `${i}` })));
     },
     sweep: () => {
       const { touched, pending, heads, lags } = first.backbone;
