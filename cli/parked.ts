@@ -25,16 +25,18 @@ export function parkedCommand(program: Command, run: Runner): void {
 
 function addList(parked: Command, run: Runner): void {
   const list = parked.command('list').argument('<subscription>').description('Lists keys that are parked.');
-  run(list, async ({ vertebra, json, print }, _, name) => {
+  run(list, async ({ vertebra, json, print, tell }, _, name) => {
     const found: ParkedKey[] = [];
     for await (const key of parkedKeys(vertebra.admin(), name!)) {
       if (json) await print(JSON.stringify(key));
       else found.push(key);
     }
-    if (json || found.length === 0) return;
+    if (json) return;
+    if (found.length === 0) return tell('No key is parked.');
     const lines = table(found, [
       { title: 'ID', of: ({ id }) => id },
       { title: 'TOPIC', of: ({ topic }) => topic },
+      { title: 'PARTITION', of: ({ partition }) => partition },
       { title: 'KEY', of: ({ key }) => key.slice(0, KEY_CHARS) },
       { title: 'OFFSET', of: ({ offset }) => offset },
       { title: 'WAITING', of: ({ waiting }) => waiting },
@@ -59,7 +61,9 @@ function addActs(parked: Command, run: Runner): void {
       return { count: resuming, more };
     });
     if (json) return print(JSON.stringify({ resuming: count }));
+    if (count === 0) return tell('No parked key waits for its next try.');
     tell(`Trying ${count} parked ${count === 1 ? 'key' : 'keys'} again.`);
+    await tellIfStopped(admin, name!, tell);
   });
   const giveUp = named(parked, 'dead-letter', 'Makes dead letters of what fails: the keys go on with what is behind.');
   run<{ readonly all?: true }>(giveUp, async ({ vertebra, json, print, tell }, { all }, name, ...given) => {
@@ -69,10 +73,18 @@ function addActs(parked: Command, run: Runner): void {
       return { count: deadLettering, more };
     });
     if (json) return print(JSON.stringify({ deadLettering: count }));
+    if (count === 0) return tell('No parked key has a record that is known to fail, and is not given up already.');
     tell(
       `Giving up the failing ${count === 1 ? 'record' : 'records'} of ${count} parked ${count === 1 ? 'key' : 'keys'}.`,
     );
+    await tellIfStopped(admin, name!, tell);
   });
+}
+
+/** What was said holds, and nothing happens. */
+async function tellIfStopped(admin: Admin, name: string, tell: (line: string) => void): Promise<void> {
+  const { state } = await admin.describeSubscription(name);
+  if (state !== 'active') tell(`Once it goes on: ${name} is ${state}. vertebra subscriptions resume ${name}`);
 }
 
 function named(parked: Command, name: string, description: string): Command {
@@ -92,7 +104,11 @@ async function actOn(
 ): Promise<number> {
   const ids = given.flat().filter((id) => id !== undefined);
   if ((ids.length === 0) === (all === undefined)) {
-    throw new CommandFailure('say which by their ids, or all by --all', EXIT.usage);
+    const not = ids.length === 0 ? '' : ', not both';
+    throw new CommandFailure(
+      `say which by their ids, as "vertebra parked list" shows them, or all by --all${not}`,
+      EXIT.usage,
+    );
   }
   let count = 0;
   for (let rounds = 0; rounds < ROUNDS_MAX; rounds++) {

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { SubscriptionDescription, SubscriptionTarget } from '../client/index.ts';
+import type { SubscriptionDescription, SubscriptionSettings, SubscriptionTarget } from '../client/index.ts';
 import { duration, type Place, partitions, place, wholeNumber } from './arguments.ts';
 import type { Context, Runner } from './context.ts';
 import { CommandFailure, EXIT } from './exit-codes.ts';
@@ -41,6 +41,8 @@ interface PutOptions {
   readonly filter?: object | typeof EVERY_RECORD;
   readonly maxRecords?: number;
   readonly maxAttempts?: number;
+  readonly minBackoff?: number;
+  readonly maxBackoff?: number;
   readonly timeout?: number;
   readonly onFailure?: 'deadLetter' | 'halt' | 'park';
 }
@@ -63,10 +65,12 @@ function addPut(subscriptions: Command, run: Runner): void {
     .option('--filter <pattern>', "EventBridge's pattern over key, headers and value; none: every record", pattern)
     .option('--max-records <count>', 'records of one call at most', wholeNumber(1))
     .option('--max-attempts <count>', 'times that a record is tried', wholeNumber(1))
+    .option('--min-backoff <time>', 'longest wait before the second try, doubled for each that follows', duration)
+    .option('--max-backoff <time>', 'longest wait of all, and about how often a parked key is tried', duration)
     .option('--timeout <time>', 'how long a call may take, such as 20s', duration)
     .option('--on-failure <what>', 'what becomes of a record that keeps failing: deadLetter, halt, or park its key');
   run<PutOptions>(put, async ({ vertebra, json, print, tell }, options, name) => {
-    const { topic, from, filter, maxRecords, maxAttempts, timeout, onFailure } = options;
+    const { topic, from, filter, maxRecords, timeout, onFailure } = options;
     if (typeof from === 'object' && 'offset' in from) {
       throw new CommandFailure(
         '--from must be earliest, latest or a time: each partition has offsets of its own',
@@ -80,7 +84,7 @@ function addPut(subscriptions: Command, run: Runner): void {
       ...(from !== undefined && { from }),
       ...(filter !== undefined && { filter: filter === EVERY_RECORD ? null : filter }),
       ...(maxRecords !== undefined && { batch: { maxRecords } }),
-      ...(maxAttempts !== undefined && { retry: { maxAttempts } }),
+      ...retryOf(options),
       ...(timeout !== undefined && { timeoutMs: timeout }),
       ...(onFailure !== undefined && { onFailure }),
     });
@@ -88,6 +92,15 @@ function addPut(subscriptions: Command, run: Runner): void {
     tell(`${made.name} is ${made.state}.`);
     if ('http' in made.target && made.target.http.secret) await print(made.target.http.secret);
   });
+}
+
+function retryOf({ maxAttempts, minBackoff, maxBackoff }: PutOptions): Pick<SubscriptionSettings, 'retry'> {
+  const retry = {
+    ...(maxAttempts !== undefined && { maxAttempts }),
+    ...(minBackoff !== undefined && { minBackoffMs: minBackoff }),
+    ...(maxBackoff !== undefined && { maxBackoffMs: maxBackoff }),
+  };
+  return Object.keys(retry).length > 0 ? { retry } : {};
 }
 
 /** @throws {CommandFailure} when more than one is named */

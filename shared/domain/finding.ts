@@ -116,7 +116,7 @@ export const FINDING_KINDS = {
   purge_running: { severity: 'note', advice: 'The sweep is at it.' },
   sweep_stalled: { severity: 'error', advice: 'The sweep does not run: look at its schedule and its log.' },
   subscription_halted: { severity: 'warning', advice: 'See to the target, then resume the subscription.' },
-  dead_letters: { severity: 'warning', advice: 'List them with vertebra dead-letters, then redrive or delete them.' },
+  dead_letters: { severity: 'warning', advice: 'List them with vertebra dlq list, then redrive or delete them.' },
   object_orphaned: {
     severity: 'warning',
     advice: 'It costs storage and nothing else; delete it if these tables are the only ones that use the bucket.',

@@ -47,15 +47,15 @@ describe('vertebra parked', () => {
       ...{ error: { message: 'no' }, nextRetryAt: expect.any(Number) },
     });
     const lines = (await line('parked', 'list', 'invoices')).out.split('\n');
-    expect(lines[0]).toMatch(/^ID +TOPIC +KEY +OFFSET +WAITING +ATTEMPTS +SINCE +NEXT TRY +ERROR$/);
-    expect(lines[1]).toMatch(new RegExp(`^${parked!.id} +orders +K +0 +2 +1 +20\\S+Z +20\\S+Z +Error: no$`));
+    expect(lines[0]).toMatch(/^ID +TOPIC +PARTITION +KEY +OFFSET +WAITING +ATTEMPTS +SINCE +NEXT TRY +ERROR$/);
+    expect(lines[1]).toMatch(new RegExp(`^${parked!.id} +orders +0 +K +0 +2 +1 +20\\S+Z +20\\S+Z +Error: no$`));
     expect((await line('groups', 'describe', 'invoices')).out).toContain('PARKED');
 
     await handler('');
     const resumed = await line('parked', 'resume', 'invoices', parked!.id);
     expect(resumed).toEqual({ code: 0, out: '', err: 'Trying 1 parked key again.\n' });
     await expect.poll(list, { timeout: 20_000 }).toEqual([]);
-    expect(await line('parked', 'list', 'invoices')).toEqual({ code: 0, out: '', err: '' });
+    expect(await line('parked', 'list', 'invoices')).toEqual({ code: 0, out: '', err: 'No key is parked.\n' });
     expect(await described()).not.toContain('PARKED');
     expect(await line('parked', 'resume', 'invoices', parked!.id)).toMatchObject({
       code: 3,
@@ -71,13 +71,24 @@ describe('vertebra parked', () => {
     await expect.poll(list, { timeout: 20_000 }).toEqual([]);
     const letters = (await line('dlq', 'list', 'invoices', '--json')).out;
     expect(JSON.parse(letters)).toMatchObject({ offset: 0, key: 'K', attempts: 1, error: { message: 'no' } });
-    expect((await line('parked', 'dead-letter', 'invoices', '--all')).err).toContain('0 parked keys');
+    expect((await line('parked', 'dead-letter', 'invoices', '--all')).err).toMatch(/^No parked key has a record/);
+    expect((await line('parked', 'resume', 'invoices', '--all')).err).toBe('No parked key waits for its next try.\n');
+  });
+
+  it('tells that nothing is tried while the subscription is paused', async () => {
+    const { line } = await withParkedKey();
+    await line('subscriptions', 'pause', 'invoices');
+    const { code, err } = await line('parked', 'resume', 'invoices', '--all');
+    expect({ code, lines: err.split('\n') }).toMatchObject({
+      code: 0,
+      lines: ['Trying 1 parked key again.', expect.stringContaining('invoices is paused'), ''],
+    });
   });
 
   it.each([
-    [['resume', 'invoices'], 'say which by their ids, or all by --all'],
-    [['dead-letter', 'invoices'], 'say which by their ids, or all by --all'],
-    [['dead-letter', 'invoices', ID, '--all'], 'say which by their ids, or all by --all'],
+    [['resume', 'invoices'], 'or all by --all\n'],
+    [['dead-letter', 'invoices'], 'or all by --all\n'],
+    [['dead-letter', 'invoices', ID, '--all'], 'or all by --all, not both\n'],
     [['list'], "missing required argument 'subscription'"],
   ])('ends with 2 when it is called wrongly: %j', async (args, complaint) => {
     const result = await command('http://127.0.0.1:1', ['parked', ...args]);

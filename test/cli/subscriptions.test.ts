@@ -26,18 +26,12 @@ const REFUSED = Buffer.from('{"id":"bad"}').toString('base64');
 describe('vertebra subscriptions', () => {
   it('makes one, shows how far it is, and what could not be delivered, which can be shown and purged', async () => {
     const { url, line, lambda } = await withHandler();
-    const made = await line(
-      'subscriptions',
-      'put',
-      'invoices',
-      '--topic',
-      'orders',
-      '--lambda',
-      lambda,
-      '--max-attempts',
-      '1',
-    );
+    const retry = ['--max-attempts', '1', '--min-backoff', '250ms', '--max-backoff', '5s'];
+    const made = await line('subscriptions', 'put', 'invoices', '--topic', 'orders', '--lambda', lambda, ...retry);
     expect(made).toMatchObject({ code: 0, out: '', err: expect.stringContaining('invoices is active') });
+    expect(JSON.parse((await line('subscriptions', 'describe', 'invoices', '--json')).out)).toMatchObject({
+      retry: { maxAttempts: 1, minBackoffMs: 250, maxBackoffMs: 5_000 },
+    });
     await produceLines(url, 'orders', ['{"id":1}', '{"id":"bad"}', '{"id":2}'], '/id');
     const lag = async () =>
       JSON.parse((await line('subscriptions', 'describe', 'invoices', '--json')).out).lag as number;
