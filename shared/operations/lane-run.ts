@@ -1,3 +1,4 @@
+import { deliveryError } from '../domain/delivery.ts';
 import { type LaneId, lastCallAt, waitingOf } from '../domain/lane.ts';
 import { PUSH_WAIT_MS_MAX, WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
 import type { Position } from '../domain/position.ts';
@@ -19,8 +20,10 @@ const AT_ONCE: RunEnd = { kind: 'later', waitMs: 0 };
 const REST_PAGES_MAX = 16;
 /** Calls that it makes at most: its partition waits meanwhile. */
 const REST_CALLS_MAX = 4;
-/** Nothing passes its last attempt by itself, and nobody can look at it any more. */
-const LET_GO = { name: 'parked_too_long', message: 'the key was parked until the log was about to let the record go' };
+/** Why a record is a dead letter that nobody gave up. */
+const LET_GO = 'parked_too_long';
+/** Why it failed, where that was forgotten. */
+const UNKNOWN = { name: 'unknown', message: 'it is not known any more why the record failed' };
 
 /**
  * One delivery at work on one parked key: it reads the same log for this key alone, from the record that failed, and no
@@ -244,7 +247,10 @@ export class LaneRun {
   async #giveUp(sink: DeliverySink, offset: number, isLast = false): Promise<Went> {
     const { failure, lastError } = this.#serving.push;
     const { now } = this.#ports.clock;
-    const error = lastError === undefined || isLast ? LET_GO : { name: lastError.name, message: lastError.message };
+    const { name, message } = lastError ?? UNKNOWN;
+    const error = isLast
+      ? deliveryError(LET_GO, `the log is about to let the record go; ${name}: ${message}`)
+      : { name, message };
     const { attempts = 0, firstFailedAt = now() } = failure ?? {};
     const letter: Letter = { error, attempts, firstFailedAt, isRecordsOwnFault: true };
     // Fenced first: what may still be under way must not settle what somebody corrects then.
