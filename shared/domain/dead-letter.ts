@@ -1,3 +1,4 @@
+import type { DeliveryRecord } from './delivery.ts';
 import { DEAD_LETTER_HISTORY_MAX, PARTITIONS_MAX } from './limits.ts';
 import type { Header } from './record.ts';
 import type { PartitionId } from './topic.ts';
@@ -95,4 +96,11 @@ export function parseDeadLetterId(text: string): DeadLetterId | undefined {
   if (match === null) return undefined;
   const [topicId, partition, offset] = [match[1]!, Number(match[2]), Number(match[3])];
   return partition < PARTITIONS_MAX && Number.isSafeInteger(offset) ? { topicId, partition, offset } : undefined;
+}
+
+/** The record that a dead letter keeps. `upload`: its value was uploaded, and is to be had there; `lane`: that of its key. */
+export interface OpenedLetter {
+  readonly record: DeliveryRecord;
+  readonly lane?: string;
+  readonly upload?: Payload & { readonly uploadId: string };
 }

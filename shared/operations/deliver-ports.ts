@@ -1,11 +1,10 @@
-import type { DeadLetter, DeadLetterId, Redrive } from '../domain/dead-letter.ts';
+import type { DeadLetter, DeadLetterId, OpenedLetter, Redrive } from '../domain/dead-letter.ts';
 import type { DeliveryRecord, Target } from '../domain/delivery.ts';
 import type { GroupId } from '../domain/group.ts';
 import type { Lane, LaneId } from '../domain/lane.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
 import type { Subscription, SubscriptionChange } from '../domain/subscription.ts';
 import type { PartitionId } from '../domain/topic.ts';
-import type { Payload } from '../domain/upload.ts';
 import type { Pending, Subscriber, WakeUp } from '../domain/wake-up.ts';
 import type { GroupPorts } from './group-ports.ts';
 import type { KeepPorts } from './keep-dead-letter.ts';
@@ -38,12 +37,6 @@ export interface DeliverySink extends LinkingSink {
   laneOf(key: Uint8Array): string;
   /** Since when, and until when the log keeps a record that was taken: epoch ms; `until` absent: for ever. */
   life(offset: number): { readonly since: number; readonly until?: number };
-}
-
-/** `upload`: the value was uploaded, and is to be had there. */
-export interface OpenedLetter {
-  readonly record: DeliveryRecord;
-  readonly upload?: Payload & { readonly uploadId: string };
 }
 
 export interface WakePorts {

@@ -101,7 +101,7 @@ async function deliverOwn(
     }
     if (ports.aside !== undefined && (lane !== undefined || position.push?.isSlow)) return handAside(ports, wakeUp);
     if (wakeUp.isRedrive) {
-      const end = await new RedriveRun(ports, { subscription, id, position, deadline }).run();
+      const end = await new RedriveRun(ports, { subscription, id, to, position, deadline }).run();
       if (end.kind === 'stopped') return;
       if (end.kind === 'aside') return handAside(ports, wakeUp);
       if (end.kind === 'taken') continue;

@@ -1,4 +1,4 @@
-import { type DeadLetter, landedAgain, type Redrive } from '../domain/dead-letter.ts';
+import { type DeadLetter, landedAgain, type OpenedLetter, type Redrive } from '../domain/dead-letter.ts';
 import { type Delivered, type DeliveryRecord, deliveryError } from '../domain/delivery.ts';
 import { TopicNotFound } from '../domain/errors.ts';
 import { REDRIVE_AWAY_MS, RETENTION_MS_DEFAULT } from '../domain/limits.ts';
@@ -6,15 +6,18 @@ import { actOnAll } from '../domain/parallel.ts';
 import type { Position, PositionId, PushState } from '../domain/position.ts';
 import { REDRIVE_AWAY_MS_MIN, REDRIVES_RECALLED_MAX } from '../domain/redrive-limits.ts';
 import type { Subscription } from '../domain/subscription.ts';
+import type { Subscriber } from '../domain/wake-up.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
 import { redrivenOf, removeObjects } from './letter-payload.ts';
 import { PositionLease, type Progress } from './position-lease.ts';
 import { standingOf, stopSubscription } from './stop-subscription.ts';
+import { wakeLane } from './wake-lane.ts';
 
 /** What a run of redrives is about. */
 export interface RedriveRunOf {
   readonly subscription: Subscription;
   readonly id: PositionId;
+  readonly to: Subscriber;
   /** As it was read, strongly: nobody owns it. */
   readonly position: Position;
   /** Epoch ms at which whoever runs this is ended. */
@@ -113,9 +116,30 @@ export class RedriveRun {
       await this.#ports.redrives.end(id.group, redrive, {}); // it was deleted meanwhile
       return 'on';
     }
-    const record = await this.#record(letter);
-    const delivered = typeof record === 'string' ? unreadable(record) : await this.#call(letter, record);
-    return this.#follow(letter, delivered);
+    const opened = await this.#open(letter);
+    if (typeof opened === 'string') return this.#follow(letter, unreadable(opened));
+    const { record, lane } = opened;
+    const isParked = lane !== undefined && this.#of.position.parked?.has(lane);
+    const delivered = await (isParked ? this.#callBeside(lane, letter, record) : this.#call(letter, record));
+    if (delivered !== undefined) return this.#follow(letter, delivered);
+    await this.#ports.redrives.postpone(id.group, redrive, this.#ports.clock.now() + REDRIVE_AWAY_MS_MIN);
+    return 'on';
+  }
+
+  /** A key is not delivered twice at a time: its lane is this run's, too, meanwhile. @returns undefined: somebody else has it */
+  async #callBeside(lane: string, letter: DeadLetter, record: DeliveryRecord): Promise<Delivered | undefined> {
+    const { subscription, to, deadline } = this.#of;
+    const id = { ...this.#of.id, lane };
+    const { epoch, committed, push = {} } = (await this.#ports.positions.read(id)) ?? { epoch: 0, committed: 0 };
+    const lease = new PositionLease(this.#ports, id, epoch, subscription.timeoutMs, deadline);
+    if (!(await lease.take(committed))) return undefined;
+    try {
+      return await this.#call(letter, record);
+    } finally {
+      await lease.step({ committed, push }, false).catch(() => {}); // then its time ends by itself
+      // Who came for it meanwhile was sent away.
+      await wakeLane(this.#ports, to, id, (push.failure?.retryAt ?? 0) - this.#ports.clock.now());
+    }
   }
 
   /** The topic may be gone, and its letters with their group still there. */
@@ -180,16 +204,16 @@ export class RedriveRun {
   }
 
   /** @returns why there is none, where there is none */
-  async #record(letter: DeadLetter): Promise<DeliveryRecord | string> {
+  async #open(letter: DeadLetter): Promise<OpenedLetter | string> {
     const { topicId } = letter;
     const { deadLetterObjects, uploadUrls, clock, openLetter } = this.#ports;
     const bytes = await redrivenOf(deadLetterObjects, this.#of.id.group, letter);
     const opened = bytes === undefined ? 'payload_missing' : openLetter(bytes, letter.offset);
     if (typeof opened === 'string') return opened;
     const { record, upload } = opened;
-    if (upload === undefined) return record;
+    if (upload === undefined) return opened;
     const url = await uploadUrls.get({ topicId, uploadId: upload.uploadId }, clock.now());
-    return { ...record, value: null, link: { size: upload.size, sha256: upload.sha256, url } };
+    return { ...opened, record: { ...record, value: null, link: { size: upload.size, sha256: upload.sha256, url } } };
   }
 
   #first(): Promise<Redrive | undefined> {

@@ -123,8 +123,10 @@ function unsettledOf(
 /** Two calls that end in time have no key in common, whoever makes them, unless somebody moved the position meanwhile. */
 function checkOverlaps(whole: Whole, { skewMs, keys }: PushHistory): PushViolation[] {
   if (skewMs > LEASE_SKEW_MS_MAX) return [];
-  const { allCalls, changes } = whole.partition;
-  const begun = allCalls.filter(({ begin }) => begin !== undefined).toSorted((a, b) => a.begin! - b.begin!);
+  const { allCalls, redrives, changes } = whole.partition;
+  const begun = [...allCalls, ...redrives]
+    .filter(({ begin }) => begin !== undefined)
+    .toSorted((a, b) => a.begin! - b.begin!);
   return begun.flatMap((call, i): PushViolation[] => {
     const own = new Set(call.records.map(({ record }) => keyOf(record, keys)));
     const other = begun

@@ -239,6 +239,13 @@ export const PUSH_ENVIRONMENTS: readonly PushEnvironment[] = [
   { ...FAILING, name: 'parked keys, deliveries die', dies: 0.3, standsStill: 0.15, crash: 0.1, freeze: 0.08 },
   { ...PARKING, name: 'parked keys, administrators', pauses: 0.9, seeks: 0.9, resubscribed: 0.4 },
   { ...FAILING, name: 'parked keys, given up', acts: 0.9, rethought: 0.5, redrives: 0.3 },
+  {
+    ...FAILING,
+    name: 'parked keys, redriven',
+    moods: ['slow, and names', 'names', 'slow', 'good'],
+    ...{ acts: 0.9, redrives: 0.9, poison: 0.3, keys: 2, subscriptions: 1, filtered: 0, latest: 0 },
+    ...{ healsMs: [10 * MINUTE, NEVER], backoffsMs: [[10, 3_000]], timeoutsMs: [3_000] },
+  },
   { ...PARKING, name: 'parked keys, topics', recreate: 0.7, grow: 0.6, seeks: 0.2 },
   { ...PARKING, name: 'parked keys, skewed clocks', skewMs: 3_000, dies: 0.15, lost: 0.5, late: 0.2 },
   {

@@ -109,7 +109,7 @@ export function slotsBetween(slots: readonly HeldSlot[], from: number, to: numbe
 }
 
 /** What is kept of how it went, when somebody from outside changes a position. */
-const COUNTS: ReadonlySet<string> = new Set(['passed', 'settled', 'isReady']);
+const COUNTS: ReadonlySet<string> = new Set(['passed', 'settled', 'isReady', 'expired']);
 
 /** A change of a position by somebody from outside: it is free, and nothing is remembered of how it went. */
 export function isForeign({ before, after }: PositionChange): boolean {

@@ -14,7 +14,7 @@ import type { Host } from '../simulator/host.ts';
 import { SimulatedClient } from '../simulator/sdk.ts';
 import type { World } from '../simulator/world.ts';
 import type { Source } from './environments.ts';
-import { CallSink } from './record-sink.ts';
+import { CallSink, openLetter } from './record-sink.ts';
 import type { WakeService } from './wake-service.ts';
 
 const ULID_LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
@@ -83,7 +83,7 @@ export function openPush(host: Host, { world, service, callOf, aside, noteSkew, 
     targets: { check: async () => ({}) },
     deliveries: { switch: async () => {} },
     callOf,
-    openLetter: (value, offset) => ({ record: { offset, timestamp: 0, key: null, value, headers: [] } }),
+    openLetter: (value, offset) => openLetter(value, offset, keys),
     openCall: (room, { filter }) => new CallSink(room, filter, keys),
     aside: (wakeUp) => aside(host, wakeUp),
   };

@@ -1,8 +1,17 @@
+import type { OpenedLetter } from '../../../shared/domain/dead-letter.ts';
 import type { DeliveryRecord } from '../../../shared/domain/delivery.ts';
 import { type BatchSlot, baseOf } from '../../../shared/domain/slot.ts';
 import type { CallRoom, DeliverySink } from '../../../shared/operations/deliver-ports.ts';
 import { laneOf } from '../../../shared/wire/lane-of.ts';
 import { bytesOf, recordsOf } from '../simulator/mirror.ts';
+
+/** The record that a dead letter of the simulation keeps. */
+export function openLetter(value: Uint8Array, offset: number, keys: number): OpenedLetter {
+  const text = keyOf(recordsOf(value)[0]!, keys);
+  const key = text === null ? null : Buffer.from(text);
+  const record = { offset, timestamp: 0, key, value, headers: [] };
+  return { record, ...(key !== null && { lane: laneOf(key) }) };
+}
 
 /** A filter of the simulation, as JSON: lets all but every `every`th record through, by what its id looks like. */
 export function passes(filter: string | undefined, record: string): boolean {

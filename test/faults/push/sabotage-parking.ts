@@ -66,6 +66,21 @@ export const PARKING_SABOTAGES: Readonly<Record<string, Sabotage>> = {
     environment: like('parked keys'),
     break: reading(({ end, ...room }) => (room.lane === undefined && end !== undefined ? { ...room, end } : room)),
   },
+  'a dead letter that is redriven beside the lane of its key': {
+    seedsMax: 60,
+    environment: like('parked keys, redriven'),
+    break: (run) => {
+      run.sabotage = (ports) => {
+        const { openLetter } = ports;
+        Object.assign(ports, {
+          openLetter: (bytes: Uint8Array, offset: number) => {
+            const opened = openLetter(bytes, offset);
+            return typeof opened === 'string' ? opened : { record: opened.record };
+          },
+        });
+      };
+    },
+  },
   'a key that is back before the rest of its lane is given': {
     seedsMax: 60,
     environment: like('parked keys, busy'),
