@@ -9,9 +9,11 @@ import {
   REDRIVE_AWAY_MS,
   REDRIVE_LETTERS_MAX,
 } from '../../../shared/domain/limits.ts';
+import { actOnParked } from '../../../shared/operations/parked-keys.ts';
 import { redriveDeadLetters } from '../../../shared/operations/redrive-dead-letters.ts';
 import type { DeadLetterObjects } from '../../../shared/store/dead-letter-objects.ts';
 import { correctLetter, keyOfLetter } from '../../../shared/wire/dead-letter-record.ts';
+import { laneOf } from '../../../shared/wire/lane-of.ts';
 import { encodeRecordBatch } from '../../../shared/wire/record-batch.ts';
 import { openPushBench, type PushBench } from '../../support/push-bench.ts';
 
@@ -22,9 +24,6 @@ let bench: PushBench;
 beforeEach(async () => {
   bench = await openPushBench({ partitions: 2 });
   await bench.subscribe('s', { retry, haltAfterDeadLetters: 1_000 });
-  await bench.host().backbone.groupTopics.note(bench.positionId().group, {
-    ...{ id: bench.positionId().topicId, name: 't', partitions: 2 },
-  });
 });
 afterEach(() => bench.close());
 
@@ -391,5 +390,66 @@ describe('a redrive', () => {
     expect(bench.calls).toEqual(['s:0 0', 's:0 0']);
     expect(await stored()).toEqual([]);
     expect((await bench.position()).owner).toBeUndefined();
+  });
+});
+
+describe('a redrive of a key that is parked by now', () => {
+  const lane = laneOf(Buffer.from('K'));
+  const wakeLane = () =>
+    bench.wake({ lane, to: { group: bench.positionId(0, 'p').group, topic: 't', known: 2 } }, bench.host());
+  const wakeRedrive = () =>
+    bench.wake({ isRedrive: true, to: { group: bench.positionId(0, 'p').group, topic: 't', known: 2 } }, bench.host());
+
+  /** The record 0 is a dead letter of its key, which is parked at 1. */
+  async function park(): Promise<void> {
+    await bench.subscribe('p', { onFailure: 'park', retry: { ...retry, maxBackoffMs: 10_000 } });
+    bench.scripts.set('p', ({ records }) => ({ kind: 'failed', at: records[0]!.offset, error }));
+    await bench.append(['K=0', 'K=1']);
+    await bench.wake({ last: 1 });
+    await bench.drain(1_000);
+    const { ports, backbone } = bench.host();
+    const act = { act: 'dead-letter', deadline: bench.clock.now() + 20_000 } as const;
+    await actOnParked({ ...ports, ...backbone, wakeQueue: ports.wakeQueue }, 'p', act);
+    await bench.drain(1_000);
+    expect(await backbone.positions.read({ ...bench.positionId(0, 'p'), lane })).toMatchObject({ committed: 1 });
+    bench.calls.length = 0;
+  }
+
+  it('has its lane wait, which goes on behind it', async () => {
+    await park();
+    let isFirst = true;
+    bench.scripts.set('p', async () => {
+      if (isFirst) {
+        isFirst = false;
+        bench.clock.pass(10_001);
+        await wakeLane();
+        expect(bench.calls).toEqual(['p:0 0']);
+      }
+      return { kind: 'done' };
+    });
+    expect(await redrive({ group: 'p' })).toEqual({ redriving: 1, more: false });
+    await bench.drain(60_000);
+    expect(bench.calls).toEqual(['p:0 0', 'p:0 1']);
+    expect(await bench.position(0, 'p')).toMatchObject({ committed: 2 });
+    expect((await bench.position(0, 'p')).parked).toBeUndefined();
+  });
+
+  it('waits for its lane where that is being delivered', async () => {
+    await park();
+    bench.scripts.set('p', async ({ records: [first] }) => {
+      if (first!.offset === 0) return { kind: 'done' };
+      await redrive({ group: 'p' });
+      await wakeRedrive();
+      expect(bench.calls).toEqual(['p:0 1']);
+      bench.scripts.set('p', () => ({ kind: 'done' }));
+      return { kind: 'failed', at: 1, error };
+    });
+    bench.clock.pass(10_001);
+    await wakeLane();
+    await bench.drain(5_000);
+    expect(bench.calls).toEqual(['p:0 1', 'p:0 0']);
+    await bench.drain(60_000);
+    expect(bench.calls).toEqual(['p:0 1', 'p:0 0', 'p:0 1']);
+    expect((await bench.position(0, 'p')).parked).toBeUndefined();
   });
 });
