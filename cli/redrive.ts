@@ -66,7 +66,7 @@ export function addRedrive(letters: Command, run: Runner): void {
       progress.stop();
     }
     if (json) return print(JSON.stringify({ redriving: redriven, dryRun }));
-    tell(dryRun ? `Would deliver ${redriven} dead letters again.` : `Delivering ${redriven} dead letters again.`);
+    tell(`${dryRun ? 'Would deliver' : 'Delivering'} ${redriven} dead ${redriven === 1 ? 'letter' : 'letters'} again.`);
   });
 }
 

@@ -120,6 +120,7 @@ function unanswered(error: unknown): Delivered {
   if (!(error instanceof CallFailed)) throw error;
   if (error.cause instanceof TargetNotAllowed) return unanswered(error.cause);
   const { code = '' } = error.cause as NodeJS.ErrnoException;
-  const told = deliveryError(error.sent ? 'NoAnswer' : 'NoConnection', `${error.message} ${code}`);
+  const message = error.message.includes(code) ? error.message : `${error.message} ${code}`;
+  const told = deliveryError(error.sent ? 'NoAnswer' : 'NoConnection', message);
   return { kind: error.sent ? 'failed' : 'away', error: told };
 }

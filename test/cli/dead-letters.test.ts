@@ -45,7 +45,7 @@ describe('vertebra dlq, of a group whose members poll', () => {
     expect(await line('redrive', 'billing', '--id', `${id}9`, '--original')).toMatchObject({ code: 3 });
     const large = '{"n":98765432109876543210}';
     const sent = await line('redrive', 'billing', '--id', id, '--value', large, '--headers-file', headersFile);
-    expect(sent).toMatchObject({ code: 0, err: expect.stringContaining('Delivering 1 dead letters again.') });
+    expect(sent).toMatchObject({ code: 0, err: expect.stringContaining('Delivering 1 dead letter again.') });
     expect((await line('show', 'billing', id)).out).toMatch(/"state": "redriving"[\s\S]*"corrected"/);
 
     const { records } = await call('poll', { memberId, positions: assigned });

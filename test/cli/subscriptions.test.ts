@@ -51,7 +51,7 @@ describe('vertebra subscriptions', () => {
     expect(await line('dlq', 'show', 'invoices', `${id}9`)).toMatchObject({ code: 3 });
     expect(await line('dlq', 'redrive', 'invoices')).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
     const dry = await line('dlq', 'redrive', 'invoices', '--dry-run');
-    expect(dry.err).toContain('Would deliver 1 dead letters again.');
+    expect(dry.err).toContain('Would deliver 1 dead letter again.');
     const redriven = await line('dlq', 'redrive', 'invoices', '--since', '1h', '--rate', '10', '--json');
     expect(redriven.out).toBe('{"redriving":1,"dryRun":false}\n');
     const again = async () => JSON.parse((await line('dlq', 'show', 'invoices', id)).out) as object;
