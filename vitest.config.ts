@@ -12,7 +12,7 @@ const OTHER_TIERS = [
   'test/faults/push/broken-push.test.ts',
 ];
 
-/** Files that change, or measure, what a whole process shares (clocks, output, memory, dynalite's modules), or load a module anew. */
+/** Files that change, or measure, what a whole process shares (clocks, output, memory, modules), or load a module anew. */
 const ALONE = [
   'test/bench/memory.test.ts',
   'test/faults/simulator/simulator.test.ts',
@@ -20,6 +20,7 @@ const ALONE = [
   'test/local/aws/dynamodb/*.test.ts',
   'test/local/status-lines.test.ts',
   'test/regression/many-requests.test.ts',
+  'test/regression/parked-keys-that-collide.test.ts',
 ];
 
 /** What all tiers have in common. */
