@@ -96,3 +96,13 @@ export function waitingOf(at: Progress, lane: string, partition: Progress): numb
 }
 
 type Progress = Pick<Position, 'committed' | 'push'>;
+
+/** Whether the record that a lane is at is to be a dead letter, should it not be settled yet. */
+export function isGivenUp({ committed, about }: Pick<Lane, 'committed'> & { readonly about?: LaneAbout }): boolean {
+  return about?.giveUp === committed;
+}
+
+/** From when on a position that nobody is at may be served: epoch ms; 0: at once, as what is given up is. */
+export function dueAtOf(position: Position): number {
+  return isGivenUp(position) ? 0 : (position.push?.failure?.retryAt ?? 0);
+}

@@ -1,6 +1,6 @@
 import { Unavailable } from '../domain/errors.ts';
 import { nextEpoch } from '../domain/group.ts';
-import type { LaneId, ParkedAct } from '../domain/lane.ts';
+import { isGivenUp, type LaneId, type ParkedAct } from '../domain/lane.ts';
 import type { Position } from '../domain/position.ts';
 import { pushOf } from '../domain/push-retry.ts';
 import type { Subscriber } from '../domain/wake-up.ts';
@@ -28,31 +28,28 @@ export async function actOnLane(
   let done: 'done' | 'was' = 'was';
   for (let tries = 0, seen = first; tries < TRIES_MAX; tries++, seen = await ports.positions.read(id)) {
     // What it fails at once it has gone on is not what was meant.
-    if (first === undefined || seen?.committed !== first.committed) return 'nothing';
+    if (first === undefined || seen?.committed !== first.committed) return done === 'was' ? 'nothing' : done;
     const { failure } = pushOf(seen);
-    const isGivenUp = seen.about?.giveUp === seen.committed;
-    if (act === 'dead-letter') {
+    const isToFail = isGivenUp(seen);
+    if (act === 'dead-letter' && !isToFail) {
       // Of a batch that failed nobody knows which of its records it was.
       const isKnown = failure !== undefined && (failure.attempts > 0 || failure.end === seen.committed + 1);
-      if (!isKnown) return 'nothing';
-      if (!isGivenUp) {
-        // What else there is to do is judged by how the lane is after that.
-        if (await ports.lanes.giveUp(id, seen.committed)) done = 'done';
-        continue;
-      }
+      if (!isKnown) return done === 'was' ? 'nothing' : done;
+      // What else there is to do is judged by how the lane is after that.
+      if (await ports.lanes.giveUp(id, seen.committed)) done = 'done';
+      continue;
     }
     const now = ports.clock.now();
+    const isDue = failure === undefined || isToFail || (failure.retryAt <= now && failure.attempts === 0);
     // What is under way is not begun a second time: whoever is at it looks whether it was given up.
-    if (isServed(seen, now)) return done;
-    if (failure !== undefined && !(failure.retryAt <= now && (isGivenUp || failure.attempts === 0))) {
-      // Its attempts are told with the dead letter; else they count from the start.
-      const due = { ...failure, retryAt: now, absences: 0, attempts: isGivenUp ? failure.attempts : 0 };
+    if (!isDue && !isServed(seen, now)) {
+      const due = { ...failure, retryAt: now, absences: 0, attempts: 0 };
       const { committed, push } = seen;
       const change = { committed, epoch: nextEpoch(seen.epoch, now), push: { ...push, failure: due } };
       if (!(await ports.positions.change(id, seen, change))) continue;
       done = 'done';
     }
-    // Also of one that was due: who told it so may have died before this.
+    // In any case: who told it so before may have died, and who is at it may be about to let it go.
     await wakeLane(ports, to, id);
     return done;
   }

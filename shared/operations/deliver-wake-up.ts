@@ -1,6 +1,7 @@
 import { TopicNotFound } from '../domain/errors.ts';
 import { nextEpoch } from '../domain/group.ts';
 import { GroupNotFound } from '../domain/group-errors.ts';
+import { dueAtOf } from '../domain/lane.ts';
 import { CLOCK_MARGIN_MS, SETTLE_AFTER_MS, WAKE_HOPS_MAX, WAKE_PAUSE_S } from '../domain/limits.ts';
 import type { Position, PositionId } from '../domain/position.ts';
 import type { Subscription } from '../domain/subscription.ts';
@@ -173,9 +174,10 @@ async function makeAdded(ports: DeliverPorts, id: PositionId, topicName: string)
 }
 
 /** How long it is not to be delivered to: somebody is at it, or it failed. */
-function waitOf({ owner, until = 0, push }: Position, now: number): number {
+function waitOf(position: Position, now: number): number {
+  const { owner, until = 0 } = position;
   if (owner !== undefined && until >= now) return until - now + 1;
-  return Math.max(0, (push?.failure?.retryAt ?? 0) - now);
+  return Math.max(0, dueAtOf(position) - now);
 }
 
 /** @returns undefined when this incarnation is gone */

@@ -3,7 +3,6 @@ import { type LaneId, lastCallAt, waitingOf } from '../domain/lane.ts';
 import { PUSH_WAIT_MS_MAX, WAKE_DELAY_MS_MAX } from '../domain/limits.ts';
 import type { Position } from '../domain/position.ts';
 import type { Letter } from '../domain/push-retry.ts';
-import { actOnLane } from './act-on-lane.ts';
 import type { DeliverPorts, DeliverySink } from './deliver-ports.ts';
 import type { RunEnd } from './delivery-run.ts';
 import { type Read, type RunOf, Serving } from './serving.ts';
@@ -104,8 +103,8 @@ export class LaneRun {
       throw error;
     }
     const { failure } = this.#serving.push;
-    if (failure !== undefined && (await this.#isGivenUp())) return false;
-    await wakeLane(this.#ports, this.#of.to, this.#of.id, (failure?.retryAt ?? 0) - this.#ports.clock.now());
+    const waits = failure !== undefined && !(await this.#isGivenUp());
+    await wakeLane(this.#ports, this.#of.to, this.#of.id, waits ? failure.retryAt - this.#ports.clock.now() : 0);
     return false;
   }
 
@@ -211,21 +210,17 @@ export class LaneRun {
     const staysHere = isShort && serving.lease.hasTime(waitMs);
     if (!(await serving.step(staysHere, true))) return IDLE;
     const isGivenUp = await this.#isGivenUp();
-    if (!staysHere) return !isGivenUp && waitMs <= WAKE_DELAY_MS_MAX ? { kind: 'later', waitMs } : IDLE;
+    if (!staysHere && isGivenUp) return AT_ONCE;
+    if (!staysHere) return waitMs <= WAKE_DELAY_MS_MAX ? { kind: 'later', waitMs } : IDLE;
     if (!isGivenUp) await this.#ports.sleep(Math.max(0, waitMs));
     return 'on';
   }
 
-  /**
-   * Asked once it is written that the record has failed: whoever gives it up later finds nobody at it. What was let go of, and given
-   * up before, is due then, and another run is woken.
-   */
+  /** Asked once it is written that the record has failed: whoever gives it up later finds nobody at it. The sweep asks, too. */
   async #isGivenUp(): Promise<boolean> {
-    const { id, to } = this.#of;
-    this.#givenUp = (await this.#ports.positions.read(id, true))?.about?.giveUp;
-    const isGivenUp = this.#givenUp === this.#serving.committed;
-    if (isGivenUp && !this.#serving.lease.isHeld) await actOnLane(this.#ports, to, id, 'dead-letter');
-    return isGivenUp;
+    const seen = await this.#ports.positions.read(this.#of.id, true).catch(() => undefined);
+    this.#givenUp = seen?.about?.giveUp ?? this.#givenUp;
+    return this.#givenUp === this.#serving.committed;
   }
 
   /** Commits, and goes on. */

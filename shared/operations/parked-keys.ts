@@ -1,4 +1,12 @@
-import { type Lane, type LaneId, type ParkedAct, type ParkedKey, parseParkedKeyId, waitingOf } from '../domain/lane.ts';
+import {
+  dueAtOf,
+  type Lane,
+  type LaneId,
+  type ParkedAct,
+  type ParkedKey,
+  parseParkedKeyId,
+  waitingOf,
+} from '../domain/lane.ts';
 import { LIST_LIMIT_MAX } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
 import { pushOf } from '../domain/push-retry.ts';
@@ -94,12 +102,13 @@ async function show({ positions, clock }: ParkedPorts, mark: LaneMark): Promise<
   const { failure, lastError } = pushOf(found);
   const { key, keyBytes, parkedAt } = about;
   const now = clock.now();
-  const waits = failure !== undefined && failure.retryAt > now && !isServed(found, now);
+  const dueAt = dueAtOf(found);
+  const waits = failure !== undefined && dueAt > now && !isServed(found, now);
   return {
     ...{ topicId, partition, lane, topic: to.topic, key, keyBytes, parkedAt, offset: committed },
     waiting: Math.max(failure === undefined ? 0 : 1, position === undefined ? 0 : waitingOf(found, lane, position)),
     attempts: failure?.attempts ?? 0,
     ...(lastError && { error: { name: lastError.name, message: lastError.message } }),
-    ...(waits && { nextRetryAt: failure.retryAt }),
+    ...(waits && { nextRetryAt: dueAt }),
   };
 }

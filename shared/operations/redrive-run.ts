@@ -46,6 +46,8 @@ export class RedriveRun {
   readonly #of: RedriveRunOf;
   readonly #lease: PositionLease;
   #push: PushState;
+  /** Lanes that it had, and when they are due: epoch ms. */
+  readonly #lanes = new Map<string, number>();
 
   constructor(ports: DeliverPorts, of: RedriveRunOf) {
     this.#ports = ports;
@@ -70,6 +72,8 @@ export class RedriveRun {
     } catch (error) {
       if (this.#lease.isHeld) await this.#lease.step(this.#progress, false).catch(() => {}); // then its time ends by itself
       throw error;
+    } finally {
+      await this.#wakeLanes();
     }
   }
 
@@ -128,18 +132,35 @@ export class RedriveRun {
 
   /** A key is not delivered twice at a time: its lane is this run's, too, meanwhile. @returns undefined: somebody else has it */
   async #callBeside(lane: string, letter: DeadLetter, record: DeliveryRecord): Promise<Delivered | undefined> {
-    const { subscription, to, deadline } = this.#of;
+    const { subscription, deadline } = this.#of;
     const id = { ...this.#of.id, lane };
     const { epoch, committed, push = {} } = (await this.#ports.positions.read(id)) ?? { epoch: 0, committed: 0 };
     const lease = new PositionLease(this.#ports, id, epoch, subscription.timeoutMs, deadline);
     if (!(await lease.take(committed))) return undefined;
+    this.#lanes.set(lane, push.failure?.retryAt ?? 0);
+    const { pushPositions } = this.#ports;
     try {
-      return await this.#call(letter, record);
+      // A target may keep the highest epoch that a key has come with.
+      const isRaised = await this.#lease.stepBy(
+        this.#progress,
+        async (by, step) => (await pushPositions.step(this.#of.id, by, step)) === true,
+        lease.epoch,
+      );
+      if (!isRaised) return undefined;
+      const delivered = await this.#call(letter, record);
+      // What is still under way of this call is fenced before another one may begin.
+      if (delivered.kind !== 'done') await this.#lease.step(this.#progress, true, true);
+      return delivered;
     } finally {
       await lease.step({ committed, push }, false).catch(() => {}); // then its time ends by itself
-      // Who came for it meanwhile was sent away.
-      await wakeLane(this.#ports, to, id, (push.failure?.retryAt ?? 0) - this.#ports.clock.now());
     }
+  }
+
+  /** Who came for them meanwhile was sent away. */
+  async #wakeLanes(): Promise<void> {
+    const { to, id } = this.#of;
+    const now = this.#ports.clock.now();
+    for (const [lane, dueAt] of this.#lanes) await wakeLane(this.#ports, to, { ...id, lane }, dueAt - now);
   }
 
   /** The topic may be gone, and its letters with their group still there. */

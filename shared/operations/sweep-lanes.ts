@@ -1,6 +1,6 @@
 import type { Clock } from '../domain/clock.ts';
 import type { GroupId } from '../domain/group.ts';
-import type { LaneId } from '../domain/lane.ts';
+import { dueAtOf, type LaneId } from '../domain/lane.ts';
 import { PENDING_GRACE_MS } from '../domain/limits.ts';
 import { settleAll } from '../domain/parallel.ts';
 import type { Position, PositionId } from '../domain/position.ts';
@@ -62,7 +62,7 @@ export class LaneSweep {
     if (subscription === undefined || (await this.#isDeleted(position)))
       return lanes.remove({ ...position, lane }, dueAt);
     if (!subscription.topics.includes(to.topic)) {
-      // Its lanes go after the position: whoever removes it may have broken off in between.
+      // Its lanes go with the position: this one came, or was left, when that was gone.
       if ((await positions.read(position)) === undefined) await lanes.remove({ ...position, lane }, dueAt);
       return;
     }
@@ -93,7 +93,7 @@ export class LaneSweep {
     if (found === undefined) return pending.remove(mark);
     const now = clock.now();
     if (found.owner !== undefined && (found.until ?? 0) >= now) return;
-    if ((found.push?.failure?.retryAt ?? 0) + PENDING_GRACE_MS > now) return;
+    if (dueAtOf(found) + PENDING_GRACE_MS > now) return;
     const { topicId, partition, lane } = id;
     await wakeQueue.wake([{ topicId, partition, to: mark.to, lane, hop: 0 }]);
   }

@@ -28,6 +28,8 @@ export interface WakeSweepPorts extends LaneSweepPorts {
   readonly lags: Pick<Lags, 'note' | 'notePark'>;
 }
 
+/** Share of a run's time in which lanes are woken: they are chosen while all marks are listed. */
+const LANES_SHARE = 0.2;
 /** Partitions that one container remembers at most. */
 const PARTITIONS_MAX = 10_000;
 
@@ -84,7 +86,8 @@ class WakeSweep {
 
   async pending(): Promise<void> {
     const { pending, clock } = this.#ports;
-    await this.#each(
+    const now = clock.now();
+    const listing = this.#each(
       (after) => pending.list(LIST_LIMIT_MAX, after),
       async (mark) => {
         if (mark.lane !== undefined) return this.#lanes.look(mark, mark.lane);
@@ -100,8 +103,11 @@ class WakeSweep {
         if (standing === 'resting') await pending.remove(mark);
         else if (standing === 'behind') await this.#wake(mark, mark.to, next);
       },
+      this.#stopAt - LANES_SHARE * (this.#stopAt - now),
     );
+    const [listed] = await Promise.allSettled([listing]);
     this.failures.push(...(await this.#lanes.wake(this.#stopAt)));
+    if (listed.status === 'rejected') throw listed.reason;
   }
 
   /** @param isOld what is behind since then stays in sight, whatever happens, until it has caught up */
@@ -126,15 +132,19 @@ class WakeSweep {
     );
   }
 
-  async #each<T>(list: (after?: string) => Promise<Page<T>>, look: (item: T) => Promise<void>): Promise<void> {
+  async #each<T>(
+    list: (after?: string) => Promise<Page<T>>,
+    look: (item: T) => Promise<void>,
+    stopAt = this.#stopAt,
+  ): Promise<void> {
     for (let after: string | undefined; ; ) {
       const page = await list(after);
       const outcomes = await settleAll(page.items, async (item) => {
-        if (this.#looks < SWEEP_POSITIONS_MAX && this.#ports.clock.now() < this.#stopAt) await look(item);
+        if (this.#looks < SWEEP_POSITIONS_MAX && this.#ports.clock.now() < stopAt) await look(item);
       });
       for (const outcome of outcomes) if (outcome.status === 'rejected') this.failures.push(outcome.reason);
       after = page.next;
-      if (after === undefined || this.#looks >= SWEEP_POSITIONS_MAX || this.#ports.clock.now() >= this.#stopAt) return;
+      if (after === undefined || this.#looks >= SWEEP_POSITIONS_MAX || this.#ports.clock.now() >= stopAt) return;
     }
   }
 

@@ -1,9 +1,9 @@
 import { DeleteItemCommand, GetItemCommand, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
-import { Unavailable } from '../domain/errors.ts';
 import type { GroupId } from '../domain/group.ts';
 import type { Holder, Position, PositionId } from '../domain/position.ts';
 import type { PartitionId } from '../domain/topic.ts';
-import { type DynamoDB, readOutcome, WriteAttempts, whetherWritten } from './dynamo.ts';
+import { WriteFailed } from '../domain/write-failed.ts';
+import { type DynamoDB, isConditionFailed, readOutcome, WriteAttempts } from './dynamo.ts';
 import { groupKey, KNOWN_LAYOUT, KNOWN_VERSION, positionKey } from './keys.ts';
 import { key, type PositionChange, pushToMap, toAttributes, toPosition, updatePosition } from './position-item.ts';
 import { removeLanes } from './position-lanes.ts';
@@ -191,28 +191,35 @@ export class Positions {
     return met !== undefined && isAsChanged(met, to);
   }
 
-  /** Removes a position whose group or topic is deleted, with the lanes of its parked keys. @throws {WriteFailed | Unavailable} */
+  /** Removes a position whose group or topic is deleted, with the lanes of its parked keys. @throws {WriteFailed} */
   async remove(position: PositionId): Promise<void> {
-    const Key = key(positionKey(position));
+    let seen = await this.#removeUnparked(position);
+    for (let tries = 0; seen !== undefined; tries++, seen = await this.read(position)) {
+      if (tries === REMOVALS_MAX) throw new WriteFailed('throttled', false, undefined);
+      // Its lanes go with it, and not after it: they may be those of another position by then.
+      const Delete = { TableName: this.#table, Key: key(positionKey(position)), ...holding({ epoch: seen.epoch }) };
+      const TransactItems = [{ Delete }, ...removeLanes(this.#table, position, seen.parked)];
+      if ((await transact(this.#dynamodb, new TransactWriteItemsCommand({ TransactItems }))).isDone) return;
+    }
+  }
+
+  /** @returns what it is where it passes keys over: then nothing was removed */
+  async #removeUnparked(position: PositionId): Promise<Position | undefined> {
     const command = new DeleteItemCommand({
       TableName: this.#table,
-      Key,
+      Key: key(positionKey(position)),
       ConditionExpression: `${KNOWN_LAYOUT} AND attribute_not_exists(#parked)`,
       ExpressionAttributeNames: { '#parked': 'parked' },
       ExpressionAttributeValues: KNOWN_VERSION,
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    if (await whetherWritten(new WriteAttempts(command).outcome(this.#dynamodb.send(command)))) return;
-    // Its lanes go with it, and not after it: they may be those of another position by then.
-    for (let tries = 0; tries < REMOVALS_MAX; tries++) {
-      const seen = await this.read(position);
-      if (seen === undefined) return;
-      const Delete = { TableName: this.#table, Key, ...holding({ epoch: seen.epoch }) };
-      const TransactItems = [{ Delete }, ...removeLanes(this.#table, position, seen.parked)];
-      const { isDone } = await transact(this.#dynamodb, new TransactWriteItemsCommand({ TransactItems }));
-      if (isDone) return;
+    try {
+      await new WriteAttempts(command).outcome(this.#dynamodb.send(command));
+      return undefined;
+    } catch (error) {
+      if (!isConditionFailed(error)) throw error;
+      return error.Item === undefined ? undefined : toPosition(error.Item);
     }
-    throw new Unavailable('A position that is to be removed is being changed by others all the time');
   }
 
   #update(position: PositionId, change: PositionChange): Promise<Position | 'nothing' | undefined> {

@@ -68,6 +68,10 @@ export class CallSink implements DeliverySink {
   }
 
   take(slot: BatchSlot, from: number): number {
+    if (this.#isEnd(from)) {
+      this.#isFull = true;
+      return from;
+    }
     if (slot.unreadable !== undefined) {
       if (this.records.length === 0) this.unreadable = { offset: from, reason: slot.unreadable };
       this.#isFull = true;

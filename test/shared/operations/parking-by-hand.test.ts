@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { PENDING_GRACE_MS } from '../../../shared/domain/limits.ts';
 import { PARKED_RECORDS_MAX } from '../../../shared/domain/park-limits.ts';
+import { actOnLane } from '../../../shared/operations/act-on-lane.ts';
 import { appendBatches } from '../../../shared/operations/append-batches.ts';
+import type { ParkedPorts } from '../../../shared/operations/parked-keys.ts';
 import { pauseSubscription, resumeSubscription } from '../../../shared/operations/subscriptions.ts';
 import { error, instead, openParkingBench, type ParkingBench, RETRY } from '../../support/parking-bench.ts';
 import type { PushHost } from '../../support/push-bench.ts';
@@ -38,6 +41,29 @@ describe('a parked key', () => {
       expect(bench.calls.slice(calls)).toEqual(['s:0 0', 's:0 0']);
       expect(await bench.list()).toMatchObject([{ offset: 0, attempts: RETRY.maxAttempts }]);
     });
+
+    it('is woken though a run that saw the pause is about to let it go', async () => {
+      await resumeSubscription(bench.byHand(), 's');
+      await bench.turn({ batch: { maxRecords: 1, maxBytes: 10_000 } });
+      bench.bad.clear();
+      bench.queue.length = 0;
+      bench.scripts.set('s', async (batch) => {
+        await pauseSubscription(bench.byHand(), 's');
+        return bench.answer(batch);
+      });
+      const host = bench.host();
+      const { pushPositions } = host.ports;
+      const step: typeof pushPositions.step = async (id, by, to) => {
+        if (to.until === undefined) await resumeSubscription(bench.byHand(), 's');
+        return pushPositions.step(id, by, to);
+      };
+      await bench.wakeLane('K', { ...host, ports: { ...host.aside, pushPositions: instead(pushPositions, { step }) } });
+      expect(bench.given).toEqual(['1', '0']);
+      bench.scripts.set('s', bench.answer);
+      await bench.drain(50_000);
+      expect(bench.given).toEqual(['1', '0', '2']);
+      await bench.expectNoneParked();
+    });
   });
 
   describe('that is to be a dead letter, as is said after its call has failed, and before that is written,', () => {
@@ -73,6 +99,42 @@ describe('a parked key', () => {
       expect(bench.clock.now()).toBe(before);
       expect(bench.given).toEqual(['1', '2']);
       await bench.expectNoneParked();
+    });
+  });
+
+  describe('that is given up', () => {
+    beforeEach(async () => {
+      bench.bad.add('0');
+      await bench.deliver(['K=0', 'a=1', 'K=2']);
+    });
+    const giveUp = (lanes: Partial<ParkedPorts['lanes']>) => {
+      const { lanes: real, ...ports } = bench.byHand();
+      return actOnLane({ ...ports, lanes: instead(real, lanes) }, bench.to(), bench.laneId(), 'dead-letter');
+    };
+
+    it('is told as that, also where its run is faster than who tells it', async () => {
+      const { lanes } = bench.byHand();
+      const said = await giveUp({
+        async giveUp(id, offset) {
+          const isNoted = await lanes.giveUp(id, offset);
+          bench.queue.length = 0;
+          await bench.wakeLane();
+          return isNoted;
+        },
+      });
+      expect(said).toBe('done');
+      expect(bench.letters).toHaveLength(1);
+    });
+
+    it('is a dead letter before its next try, though whoever noted it did nothing more', async () => {
+      await bench.byHand().lanes.giveUp(bench.laneId(), 0);
+      expect((await bench.list())[0]).not.toHaveProperty('nextRetryAt');
+      bench.queue.length = 0;
+      bench.clock.pass(PENDING_GRACE_MS);
+      expect(await bench.sweep()).toEqual([]);
+      await bench.drain(0);
+      expect(bench.letters).toMatchObject([{ offset: 0, error }]);
+      expect(bench.given).toEqual(['1', '2']);
     });
   });
 

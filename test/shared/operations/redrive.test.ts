@@ -15,6 +15,7 @@ import type { DeadLetterObjects } from '../../../shared/store/dead-letter-object
 import { correctLetter, keyOfLetter } from '../../../shared/wire/dead-letter-record.ts';
 import { laneOf } from '../../../shared/wire/lane-of.ts';
 import { encodeRecordBatch } from '../../../shared/wire/record-batch.ts';
+import { instead } from '../../support/parking-bench.ts';
 import { openPushBench, type PushBench } from '../../support/push-bench.ts';
 
 const error = { name: 'Error', message: 'no' };
@@ -400,19 +401,26 @@ describe('a redrive of a key that is parked by now', () => {
   const wakeRedrive = () =>
     bench.wake({ isRedrive: true, to: { group: bench.positionId(0, 'p').group, topic: 't', known: 2 } }, bench.host());
 
-  /** The record 0 is a dead letter of its key, which is parked at 1. */
-  async function park(): Promise<void> {
+  /** The records 0, or so many, are dead letters of their key, which is parked behind them. */
+  async function park(count = 1): Promise<void> {
     await bench.subscribe('p', { onFailure: 'park', retry: { ...retry, maxBackoffMs: 10_000 } });
     bench.scripts.set('p', ({ records }) => ({ kind: 'failed', at: records[0]!.offset, error }));
-    await bench.append(['K=0', 'K=1']);
-    await bench.wake({ last: 1 });
+    await bench.append(Array.from({ length: count + 1 }, (_, i) => `K=${i}`));
+    await bench.wake({ last: count });
     await bench.drain(1_000);
+    for (let i = 0; i < count; i++) {
+      await giveUp();
+      await bench.drain(1_000);
+    }
+    const { positions } = bench.host().backbone;
+    expect(await positions.read({ ...bench.positionId(0, 'p'), lane })).toMatchObject({ committed: count });
+    bench.calls.length = 0;
+  }
+
+  function giveUp() {
     const { ports, backbone } = bench.host();
     const act = { act: 'dead-letter', deadline: bench.clock.now() + 20_000 } as const;
-    await actOnParked({ ...ports, ...backbone, wakeQueue: ports.wakeQueue }, 'p', act);
-    await bench.drain(1_000);
-    expect(await backbone.positions.read({ ...bench.positionId(0, 'p'), lane })).toMatchObject({ committed: 1 });
-    bench.calls.length = 0;
+    return actOnParked({ ...ports, ...backbone, wakeQueue: ports.wakeQueue }, 'p', act);
   }
 
   it('has its lane wait, which goes on behind it', async () => {
@@ -432,6 +440,53 @@ describe('a redrive of a key that is parked by now', () => {
     expect(bench.calls).toEqual(['p:0 0', 'p:0 1']);
     expect(await bench.position(0, 'p')).toMatchObject({ committed: 2 });
     expect((await bench.position(0, 'p')).parked).toBeUndefined();
+  });
+
+  it('comes in an epoch above that of the lane, which may be that of a record of its key before', async () => {
+    await park();
+    bench.clock.pass(10_001);
+    const epochs: number[] = [];
+    bench.scripts.set('p', ({ records: [first], epoch }) => {
+      epochs.push(epoch);
+      return first!.offset === 0 ? { kind: 'done' } : { kind: 'failed', at: 1, error };
+    });
+    const host = bench.host();
+    await redrive({ group: 'p' });
+    const read: typeof host.ports.deadLetters.read = async (...letter) => {
+      // The redrive owns the position by now.
+      await wakeLane();
+      return host.ports.deadLetters.read(...letter);
+    };
+    const deadLetters = instead(host.ports.deadLetters, { read });
+    const to = { group: bench.positionId(0, 'p').group, topic: 't', known: 2 };
+    await bench.wake({ isRedrive: true, to }, { ...host, ports: { ...host.aside, deadLetters } });
+    expect(bench.calls).toEqual(['p:0 1', 'p:0 0']);
+    expect(epochs[1]).toBeGreaterThan(epochs[0]!);
+  });
+
+  it('is no reason for its lane to be woken once for each of its letters', async () => {
+    await park(3);
+    bench.scripts.set('p', () => ({ kind: 'done' }));
+    await redrive({ group: 'p' });
+    bench.queue.length = 0;
+    await wakeRedrive();
+    expect(bench.calls).toEqual(['p:0 0', 'p:0 1', 'p:0 2']);
+    expect(bench.queue.filter(({ wakeUp }) => wakeUp.lane !== undefined)).toHaveLength(1);
+  });
+
+  it('does not hold up that a record of its key is given up meanwhile', async () => {
+    await park();
+    bench.letters.length = 0;
+    bench.scripts.set('p', async ({ records: [first] }) => {
+      if (first!.offset === 1) return { kind: 'failed', at: 1, error };
+      await giveUp();
+      return { kind: 'done' };
+    });
+    await redrive({ group: 'p' });
+    await bench.drain(1_000);
+    await bench.sweep();
+    await bench.drain(9_000);
+    expect(bench.letters).toMatchObject([{ offset: 1 }]);
   });
 
   it('waits for its lane where that is being delivered', async () => {

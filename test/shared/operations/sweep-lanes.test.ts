@@ -175,6 +175,39 @@ describe('the sweep, of a parked key whose wake-up was lost', () => {
   });
 });
 
+describe('the sweep wakes the parked keys that it has met', () => {
+  const listing = (more: () => Promise<{ readonly items: []; readonly next: string }>) => {
+    const { pending } = bench.host().backbone;
+    return {
+      list: async (limit: number, after?: string) =>
+        after === 'more' ? more() : { items: (await pending.list(limit)).items, next: 'more' },
+      remove: async () => {},
+      put: async () => {},
+    };
+  };
+  beforeEach(async () => {
+    await park();
+    bench.clock.pass(MINUTE);
+  });
+
+  it('though others could not be listed', async () => {
+    const pending = listing(async () => {
+      throw new Error('throttled');
+    });
+    await expect(sweepWith({ pending })).rejects.toThrow('throttled');
+    expect(woken()).toMatchObject([{ lane }]);
+  });
+
+  it('though there are more than it can list in its time', async () => {
+    const pending = listing(async () => {
+      bench.clock.pass(1_000);
+      return { items: [], next: 'more' };
+    });
+    expect(await sweepWith({ pending })).toEqual([]);
+    expect(woken()).toMatchObject([{ lane }]);
+  });
+});
+
 describe('the sweep removes what is left of a parked key', () => {
   const expectNothing = async () => {
     expect(await bench.sweep()).toEqual([]);
