@@ -9,7 +9,8 @@ const OTHER_TIERS = [
   'test/relay/**',
   'test/faults/{broken-protocols,command,kill}.test.ts',
   'test/faults/groups/{broken-groups,kill-groups}.test.ts',
-  'test/faults/push/broken-push.test.ts',
+  'test/faults/push/{broken-push,histories}.test.ts',
+  'test/faults/lanes-model/lanes-model.test.ts',
 ];
 
 /** Files that change, or measure, what a whole process shares (clocks, output, memory, modules), or load a module anew. */

@@ -10,7 +10,8 @@ export default defineConfig({
     include: [
       'test/faults/{broken-protocols,command,kill}.test.ts',
       'test/faults/groups/{broken-groups,kill-groups}.test.ts',
-      'test/faults/push/broken-push.test.ts',
+      'test/faults/push/{broken-push,histories}.test.ts',
+      'test/faults/lanes-model/lanes-model.test.ts',
     ],
   },
 });

@@ -1,64 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DyingHost } from '../support/dying-host.ts';
 import { openParkingBench, type ParkingBench } from '../support/parking-bench.ts';
-import type { PushHost } from '../support/push-bench.ts';
 
 /** More steps than anything takes here, and fewer than it does. */
 const [STEPS_MAX, STEPS_MIN] = [50, 5];
-/** Who dies where nothing is changed dies as if it were before the next change. */
-const READS: ReadonlySet<string | symbol> = new Set(['read', 'readLast', 'find', 'list']);
-
-/** A process that dies at its n-th change, or call: before that happens, or before it is answered. */
-class Dying {
-  readonly host: PushHost;
-  readonly #died: Promise<'died'>;
-  #steps = 0;
-
-  constructor({ ports, ...host }: PushHost, at: number, isDone: boolean) {
-    let die: (how: 'died') => void = () => {};
-    this.#died = new Promise((resolve) => {
-      die = resolve;
-    });
-    const step =
-      <A extends unknown[], R>(act: (...args: A) => Promise<R>) =>
-      async (...args: A): Promise<R> => {
-        this.#steps += 1;
-        if (this.#steps < at) return act(...args);
-        if (this.#steps === at) {
-          if (isDone) await act(...args);
-          die('died');
-        }
-        return new Promise(() => {});
-      };
-    const stepping = <T extends object>(store: T): T =>
-      new Proxy(store, {
-        get: (target, name) => {
-          const member: unknown = Reflect.get(target, name);
-          if (typeof member !== 'function') return member;
-          return READS.has(name) ? member.bind(target) : step(member.bind(target));
-        },
-      });
-    const { aside: _, ...here } = ports;
-    const dying = {
-      positions: stepping(ports.positions),
-      pushPositions: stepping(ports.pushPositions),
-      lanes: stepping(ports.lanes),
-      subscriptions: stepping(ports.subscriptions),
-      heads: stepping(ports.heads),
-      log: stepping(ports.log),
-      pending: stepping(ports.pending),
-      deadLetters: stepping(ports.deadLetters),
-      deadLetterQueue: stepping(ports.deadLetterQueue),
-      wakeQueue: stepping(ports.wakeQueue),
-    };
-    this.host = { ...host, ports: { ...here, ...dying, callOf: (subscription) => step(ports.callOf(subscription)) } };
-  }
-
-  /** Delivers, and, should it die of it, has the message come back. @returns whether it lived */
-  async deliver(bench: ParkingBench, last: number): Promise<boolean> {
-    const end = await Promise.race([bench.wake({ last }, this.host).then(() => 'lived'), this.#died]);
-    if (end === 'died') await bench.wake({ last }, undefined, true);
-    return end === 'lived';
-  }
+/** Delivers, and, should the process die of it, has the message come back. @returns whether it lived */
+async function deliver(bench: ParkingBench, dying: DyingHost, last: number): Promise<boolean> {
+  const hasLived = await dying.lives((host) => bench.wake({ last }, host));
+  if (!hasLived) await bench.wake({ last }, undefined, true);
+  return hasLived;
 }
 
 describe.each([
@@ -102,7 +52,7 @@ describe.each([
   it('of parking a key: it is parked all the same, and nothing is lost or overtaken', () =>
     atEachStep(async (at) => {
       await begin();
-      const hasLived = await new Dying(bench.host(), at, isDone).deliver(bench, 4);
+      const hasLived = await deliver(bench, new DyingHost(bench.host(), at, isDone), 4);
       await bench.drain(60_000);
       const { lane } = bench.laneId();
       expect(await bench.position(), `step ${at}`).toMatchObject({ committed: 5, parked: new Set([lane]) });
@@ -127,7 +77,7 @@ describe.each([
       await bench.append(['K=5', 'd=6', 'K=7', 'e=8']);
       // Some of it was passed over since.
       await bench.passTo(7);
-      const hasLived = await new Dying(bench.host(), at, isDone).deliver(bench, 8);
+      const hasLived = await deliver(bench, new DyingHost(bench.host(), at, isDone), 8);
       await settle();
       expect(firstsOf(['1', '3', '5', '7']), `step ${at}`).toEqual(['1', '3', '5', '7']);
       expect(bench.given, `step ${at}`).toContain('8');
