@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { COMMON } from '../../vitest.config.ts';
@@ -7,6 +8,8 @@ export default defineConfig({
   root: fileURLToPath(new URL('../..', import.meta.url)),
   test: {
     ...COMMON,
+    // Those that kill processes mostly wait.
+    maxWorkers: Math.max(2, availableParallelism()),
     include: [
       'test/faults/{broken-protocols,command,kill}.test.ts',
       'test/faults/groups/{broken-groups,kill-groups}.test.ts',
