@@ -1,22 +1,16 @@
-import { CreateTableCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { deliveriesOf, type LambdaEvent } from '../../client/effects/lambda.ts';
 import { processOnce } from '../../client/effects/process-once.ts';
 import type { DeliveryBatch } from '../../shared/domain/delivery.ts';
 import { kafkaEvent, kafkaRecord } from '../../shared/wire/kafka-event.ts';
+import { Charges } from '../support/charges.ts';
 import { error, openParkingBench, type ParkingBench, RETRY } from '../support/parking-bench.ts';
 
 let bench: ParkingBench;
+let charged: Charges;
 beforeEach(async () => {
   bench = await openParkingBench();
-  await bench.tables.dynamodb.send(
-    new CreateTableCommand({
-      TableName: 'charges',
-      BillingMode: 'PAY_PER_REQUEST',
-      AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
-      KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-    }),
-  );
+  charged = await Charges.open(bench.tables.dynamodb);
 });
 afterEach(() => bench.close());
 
@@ -25,19 +19,10 @@ async function charge(batch: DeliveryBatch, count = batch.records.length): Promi
   const records = batch.records.map((record) => kafkaRecord(batch, record));
   const event: LambdaEvent = JSON.parse(kafkaEvent(batch, records));
   for (const delivery of deliveriesOf(event).slice(0, count)) {
-    const Update = {
-      TableName: 'charges',
-      Key: { id: { S: String(delivery.record.offset) } },
-      UpdateExpression: 'ADD times :one',
-      ExpressionAttributeValues: { ':one': { N: '1' } },
-    };
-    await processOnce(delivery, [{ Update }], bench.tables);
+    await processOnce(delivery, [Charges.of(delivery.record.offset)], bench.tables);
   }
 }
-async function charges(): Promise<Record<string, string>> {
-  const { Items = [] } = await bench.tables.dynamodb.send(new ScanCommand({ TableName: 'charges' }));
-  return Object.fromEntries(Items.map(({ id, times }) => [id!.S!, times!.N!]));
-}
+const charges = () => charged.all();
 
 describe('a function that processes each record once, and fails then,', () => {
   it('though it names a record that it has processed, with those behind, does not hold up the partition', async () => {
@@ -58,7 +43,7 @@ describe('a function that processes each record once, and fails then,', () => {
     const position = await bench.position();
     expect(position).toMatchObject({ committed: 4 });
     expect(position).not.toHaveProperty('owner');
-    expect(await charges()).toEqual({ 0: '1', 1: '1', 2: '1', 3: '1' });
+    expect(await charges()).toEqual({ 0: 1, 1: 1, 2: 1, 3: 1 });
     await bench.expectNoneParked();
   });
 
@@ -90,7 +75,7 @@ describe('a function that processes each record once, and fails then,', () => {
     await bench.deliver(['K=0', 'K=1', 'a=2', 'K=3', 'b=4', 'K=5']);
     await bench.drain(200_000);
     expect(calls).toBeGreaterThanOrEqual(3);
-    expect(await charges()).toEqual({ 0: '1', 1: '1', 3: '1', 5: '1' });
+    expect(await charges()).toEqual({ 0: 1, 1: 1, 3: 1, 5: 1 });
     await bench.expectNoneParked();
   });
 });

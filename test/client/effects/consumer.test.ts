@@ -1,40 +1,21 @@
-import { CreateTableCommand, ScanCommand, type TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { processOnce } from '../../../client/effects/process-once.ts';
 import { Vertebra } from '../../../client/vertebra.ts';
 import { type Api, openApi } from '../../support/api.ts';
 import { fetchOf } from '../../support/api-fetch.ts';
+import { Charges } from '../../support/charges.ts';
 
 let api: Api;
+let charged: Charges;
 let client: Vertebra;
 beforeAll(async () => {
   api = await openApi();
   client = new Vertebra({ endpoint: 'http://127.0.0.1:1', fetch: fetchOf(api) });
-  await api.tables.dynamodb.send(
-    new CreateTableCommand({
-      TableName: 'charges',
-      BillingMode: 'PAY_PER_REQUEST',
-      AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
-      KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-    }),
-  );
+  charged = await Charges.open(api.tables.dynamodb);
 });
 afterAll(() => api.close());
 
-const charge = (id: string): TransactWriteItem => ({
-  Update: {
-    TableName: 'charges',
-    Key: { id: { S: id } },
-    UpdateExpression: 'ADD n :one',
-    ExpressionAttributeValues: { ':one': { N: '1' } },
-  },
-});
-async function charges(): Promise<Record<string, number>> {
-  const { Items = [] } = await api.tables.dynamodb.send(
-    new ScanCommand({ TableName: 'charges', ConsistentRead: true }),
-  );
-  return Object.fromEntries(Items.map(({ id, n }) => [id!.S!, Number(n!.N)]));
-}
+const charges = () => charged.all();
 
 it('members that crash between effect and commit, and hand over, charge each order once', async () => {
   const [topic, groupId] = ['orders', 'payment'];
@@ -56,7 +37,7 @@ it('members that crash between effect and commit, and hand over, charge each ord
     await consumer.run({
       eachMessage: async ({ message }) => {
         const once = { dynamodb: api.tables.dynamodb, stateTable: api.tables.stateTable };
-        await processOnce(message, [charge(message.keyText!)], once);
+        await processOnce(message, [Charges.of(message.keyText!)], once);
         // The effect is there, and nobody knows of it: it comes again.
         if (++calls % 3 === 0) throw new Error('crashed');
       },

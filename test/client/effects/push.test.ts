@@ -1,4 +1,3 @@
-import { CreateTableCommand, ScanCommand, type TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { DeliveryFenced } from '../../../client/effects/errors.ts';
 import { type DeliveredRecord, deliveriesOf, type LambdaEvent } from '../../../client/effects/lambda.ts';
@@ -6,35 +5,19 @@ import { processOnce } from '../../../client/effects/process-once.ts';
 import type { DeliveryBatch } from '../../../shared/domain/delivery.ts';
 import { kafkaEvent, kafkaRecord } from '../../../shared/wire/kafka-event.ts';
 import { laneOf } from '../../../shared/wire/lane-of.ts';
+import { Charges } from '../../support/charges.ts';
 import { openPushBench, type PushBench } from '../../support/push-bench.ts';
 
 let bench: PushBench;
+let charged: Charges;
 beforeEach(async () => {
   bench = await openPushBench();
   await bench.subscribe();
-  await bench.tables.dynamodb.send(
-    new CreateTableCommand({
-      TableName: 'charges',
-      BillingMode: 'PAY_PER_REQUEST',
-      AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
-      KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
-    }),
-  );
+  charged = await Charges.open(bench.tables.dynamodb);
 });
 afterEach(() => bench.close());
 
-const charge = (id: number): TransactWriteItem => ({
-  Update: {
-    TableName: 'charges',
-    Key: { id: { S: String(id) } },
-    UpdateExpression: 'ADD n :one',
-    ExpressionAttributeValues: { ':one': { N: '1' } },
-  },
-});
-async function charges(): Promise<Record<string, number>> {
-  const { Items = [] } = await bench.tables.dynamodb.send(new ScanCommand({ TableName: 'charges' }));
-  return Object.fromEntries(Items.map(({ id, n }) => [id!.S!, Number(n!.N)]));
-}
+const charges = () => charged.all();
 
 /** The records of a batch, as the function finds them in its event. */
 function recordsOf(batch: DeliveryBatch): DeliveredRecord[] {
@@ -45,7 +28,7 @@ function recordsOf(batch: DeliveryBatch): DeliveredRecord[] {
   return deliveriesOf(JSON.parse(event) as LambdaEvent);
 }
 const chargeOnce = (delivered: DeliveredRecord) =>
-  processOnce(delivered, [charge(delivered.record.offset)], {
+  processOnce(delivered, [Charges.of(delivered.record.offset)], {
     dynamodb: bench.tables.dynamodb,
     stateTable: bench.tables.stateTable,
   });
