@@ -1,19 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { App, Stack } from 'aws-cdk-lib';
-import { Template } from 'aws-cdk-lib/assertions';
+import type { Template } from 'aws-cdk-lib/assertions';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { describe, expect, it } from 'vitest';
 import { MEMORY_GB } from '../../bench/cost-model.ts';
 import { EventBackbone } from '../../infra/constructs/event-backbone.ts';
-import { functionName, type Resource, resourcesOf, synthesise } from '../support/synthesise.ts';
+import { functionName, type Resource, resourcesOf, synthesise, synthesised } from '../support/synthesise.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ALARM_NAME = /^BackboneAlarms([A-Za-z]+)[0-9A-F]{8}$/;
 
 /** A stack with everything on, and a topic that alarms tell. */
-function watched() {
-  const stack = new Stack(new App({ context: { 'aws:cdk:bundling-stacks': [] }, analyticsReporting: false }), 'Mine');
+function watched(app: App): Stack {
+  const stack = new Stack(app, 'Mine');
   const alarmTopic = new Topic(stack, 'Alarms', { enforceSSL: true });
   const backbone = new EventBackbone(stack, 'Backbone', {
     alarmTopic,
@@ -22,10 +23,10 @@ function watched() {
     logRetention: RetentionDays.ONE_WEEK,
   });
   backbone.alarms!.watchSubscription('shipping', 120_000);
-  return { stack, template: Template.fromStack(stack) };
+  return stack;
 }
 
-const { stack, template } = watched();
+const { stack, template } = synthesised(watched, {});
 const { template: usual } = synthesise();
 const alarms = new Map(
   Object.entries(resourcesOf(template, 'AWS::CloudWatch::Alarm')).map(([id, { Properties }]) => [
@@ -111,7 +112,8 @@ describe('alarms', () => {
         { Name: 'subscription', Value: 'shipping' },
       ],
     });
-    const other = new Stack(new App({ context: { 'aws:cdk:bundling-stacks': [] } }));
+    const context = { 'aws:cdk:bundling-stacks': [] };
+    const other = new Stack(new App({ outdir: temporaryFolder(), context, analyticsReporting: false }));
     const { alarms: own } = new EventBackbone(other, 'B', { alarmTopic: new Topic(other, 'T') });
     expect(() => own!.watchSubscription('x', 1_000)).toThrow(/60000 ms or more/);
   });

@@ -1,19 +1,25 @@
 import { readFileSync } from 'node:fs';
-import { Match, Template } from 'aws-cdk-lib/assertions';
+import { Stack } from 'aws-cdk-lib';
+import { Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import { OWN_KEYS } from '../../infra/constructs/transactions.ts';
+import { EventBackbone } from '../../infra/index.ts';
 import { makeFunction, someBackbone } from '../support/somebodys-app.ts';
+import { synthesised } from '../support/synthesise.ts';
 
 interface Statement {
   readonly Action: string | string[];
 }
 
 describe('transactions of a function of the app', () => {
-  const { stack, backbone } = someBackbone();
-  const fn = makeFunction(stack, 'Checkout');
-  backbone.grantOutbox(fn, backbone.addTopic('orders'));
-  backbone.grantProcessOnce(fn, 'payment');
-  const template = Template.fromStack(stack);
+  const { template } = synthesised((app) => {
+    const stack = new Stack(app, 'Mine');
+    const backbone = new EventBackbone(stack, 'Backbone');
+    const fn = makeFunction(stack, 'Checkout');
+    backbone.grantOutbox(fn, backbone.addTopic('orders'));
+    backbone.grantProcessOnce(fn, 'payment');
+    return stack;
+  });
 
   it('may put slots of that topic, and items of that group, and nothing else', () => {
     const policies = Object.values(template.findResources('AWS::IAM::Policy')).filter(({ Properties }) =>
@@ -52,6 +58,8 @@ describe('transactions of a function of the app', () => {
   });
 
   it("has no group whose items would begin as the backbone's own", () => {
+    const { stack, backbone } = someBackbone();
+    const fn = makeFunction(stack, 'Checkout');
     for (const name of OWN_KEYS) {
       expect(() => backbone.grantProcessOnce(fn, name)).toThrow(`A group named '${name}' cannot process once`);
     }

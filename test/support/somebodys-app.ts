@@ -8,19 +8,20 @@ import { Key } from 'aws-cdk-lib/aws-kms';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { BackboneStack } from '../../infra/backbone-stack.ts';
 import { EventBackbone, type EventBackboneProps } from '../../infra/index.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 const { '@aws-cdk/core:validateAgainstDefaultRules': _, ...FLAGS } = (
   JSON.parse(readFileSync('cdk.json', 'utf8')) as { context: Record<string, unknown> }
 ).context;
 
-/** @param outdir of its synthesis, where there is one */
-function emptyApp(outdir = tmpdir()): App {
+/** @param outdir of its synthesis */
+function emptyApp(outdir: string): App {
   return new App({ outdir, context: { ...FLAGS, 'aws:cdk:bundling-stacks': [] }, analyticsReporting: false });
 }
 
-/** A backbone in a stack, never synthesised: for what is refused. */
+/** A backbone in a stack, for one test: for what is refused. */
 export function someBackbone(props: EventBackboneProps = {}): { stack: Stack; backbone: EventBackbone } {
-  const stack = new Stack(emptyApp(), 'Mine');
+  const stack = new Stack(emptyApp(temporaryFolder()), 'Mine');
   return { stack, backbone: new EventBackbone(stack, 'Backbone', props) };
 }
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Annotations, App } from 'aws-cdk-lib';
+import { Annotations, App, type Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { BackboneStack } from '../../infra/backbone-stack.ts';
 import type { EventBackboneProps } from '../../infra/constructs/backbone-props.ts';
@@ -10,12 +10,21 @@ const FLAGS = (JSON.parse(readFileSync('cdk.json', 'utf8')) as { context: Record
 
 /** The stack and its template, with the feature flags of `cdk.json` or none. Functions are not bundled. */
 export function synthesise(props: EventBackboneProps = {}, { flags = true } = {}) {
-  const outdir = mkdtempSync(join(tmpdir(), 'vertebra-synth-'));
-  try {
-    const context = { ...(flags && FLAGS), 'aws:cdk:bundling-stacks': [] };
-    const stack = new BackboneStack(new App({ outdir, context, analyticsReporting: false }), 'Vertebra', props);
+  const make = (app: App) => {
+    const stack = new BackboneStack(app, 'Vertebra', props);
     // It is about the deployment, and known here.
     Annotations.of(stack).acknowledgeWarning('vertebra:noGrants');
+    return stack;
+  };
+  return synthesised(make, flags ? FLAGS : {});
+}
+
+/** A stack of an app and its template, of which no file is left. Functions are not bundled. */
+export function synthesised<S extends Stack>(make: (app: App) => S, context = FLAGS) {
+  const outdir = mkdtempSync(join(tmpdir(), 'vertebra-synth-'));
+  try {
+    const unbundled = { ...context, 'aws:cdk:bundling-stacks': [] };
+    const stack = make(new App({ outdir, context: unbundled, analyticsReporting: false }));
     return { stack, template: Template.fromStack(stack) };
   } finally {
     rmSync(outdir, { recursive: true });
