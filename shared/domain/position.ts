@@ -29,6 +29,11 @@ export interface Position {
   readonly about?: LaneAbout;
 }
 
+/** Whether a delivery is, or may be, at a position of a subscription. @param now epoch ms */
+export function isServed({ owner, until = 0 }: Pick<Position, 'owner' | 'until'>, now: number): boolean {
+  return owner !== undefined && until >= now;
+}
+
 /** What a subscription remembers of a partition beside how far it is. */
 export interface PushState {
   /** What has gone wrong at `committed`, and is not settled. */

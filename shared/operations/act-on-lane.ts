@@ -1,7 +1,7 @@
 import { Unavailable } from '../domain/errors.ts';
 import { nextEpoch } from '../domain/group.ts';
 import { isGivenUp, type LaneId, type ParkedAct } from '../domain/lane.ts';
-import type { Position } from '../domain/position.ts';
+import { isServed } from '../domain/position.ts';
 import { pushOf } from '../domain/push-retry.ts';
 import type { Subscriber } from '../domain/wake-up.ts';
 import type { DeliverPorts } from './deliver-ports.ts';
@@ -54,9 +54,4 @@ export async function actOnLane(
     return done;
   }
   throw new Unavailable(`A parked key of '${id.group.name}' is being changed by others all the time`);
-}
-
-/** Whether somebody is at it. */
-export function isServed({ owner, until = 0 }: Position, now: number): boolean {
-  return owner !== undefined && until >= now;
 }

@@ -3,7 +3,7 @@ import { nextEpoch } from '../domain/group.ts';
 import { GroupNotFound } from '../domain/group-errors.ts';
 import { dueAtOf } from '../domain/lane.ts';
 import { CLOCK_MARGIN_MS, SETTLE_AFTER_MS, WAKE_HOPS_MAX, WAKE_PAUSE_S } from '../domain/limits.ts';
-import type { Position, PositionId } from '../domain/position.ts';
+import { isServed, type Position, type PositionId } from '../domain/position.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { Topic } from '../domain/topic.ts';
 import { type Subscriber, sentOn, type WakeUp } from '../domain/wake-up.ts';
@@ -175,8 +175,7 @@ async function makeAdded(ports: DeliverPorts, id: PositionId, topicName: string)
 
 /** How long it is not to be delivered to: somebody is at it, or it failed. */
 function waitOf(position: Position, now: number): number {
-  const { owner, until = 0 } = position;
-  if (owner !== undefined && until >= now) return until - now + 1;
+  if (isServed(position, now)) return position.until! - now + 1;
   return Math.max(0, dueAtOf(position) - now);
 }
 

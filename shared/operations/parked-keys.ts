@@ -9,11 +9,12 @@ import {
 } from '../domain/lane.ts';
 import { LIST_LIMIT_MAX } from '../domain/limits.ts';
 import { actOnAll } from '../domain/parallel.ts';
+import { isServed } from '../domain/position.ts';
 import { pushOf } from '../domain/push-retry.ts';
 import { ParkedKeyNotFound } from '../domain/subscription-errors.ts';
 import type { Page } from '../domain/topic.ts';
 import type { LaneMark, Subscriber } from '../domain/wake-up.ts';
-import { actOnLane, isServed } from './act-on-lane.ts';
+import { actOnLane } from './act-on-lane.ts';
 import { storeFailed } from './store-failed.ts';
 import type { SubscriptionPorts } from './subscription-ports.ts';
 import { findSubscription } from './subscriptions.ts';

@@ -3,7 +3,7 @@ import type { GroupId } from '../domain/group.ts';
 import { dueAtOf, type LaneId } from '../domain/lane.ts';
 import { PENDING_GRACE_MS } from '../domain/limits.ts';
 import { settleAll } from '../domain/parallel.ts';
-import type { Position, PositionId } from '../domain/position.ts';
+import { isServed, type Position, type PositionId } from '../domain/position.ts';
 import type { Subscription } from '../domain/subscription.ts';
 import type { PartitionId } from '../domain/topic.ts';
 import type { Pending, WakeUp } from '../domain/wake-up.ts';
@@ -92,8 +92,7 @@ export class LaneSweep {
     const found = (await positions.read(id, false)) ?? (await positions.read(id));
     if (found === undefined) return pending.remove(mark);
     const now = clock.now();
-    if (found.owner !== undefined && (found.until ?? 0) >= now) return;
-    if (dueAtOf(found) + PENDING_GRACE_MS > now) return;
+    if (isServed(found, now) || dueAtOf(found) + PENDING_GRACE_MS > now) return;
     const { topicId, partition, lane } = id;
     await wakeQueue.wake([{ topicId, partition, to: mark.to, lane, hop: 0 }]);
   }

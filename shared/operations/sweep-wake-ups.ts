@@ -1,8 +1,10 @@
 import type { Redrive } from '../domain/dead-letter.ts';
 import type { GroupId } from '../domain/group.ts';
 import { LAG_LOOKS_AHEAD_MAX, type LagHead } from '../domain/lag.ts';
+import { dueAtOf } from '../domain/lane.ts';
 import { LIST_LIMIT_MAX, PENDING_GRACE_MS, REDRIVE_GRACE_MS, SWEEP_POSITIONS_MAX } from '../domain/limits.ts';
 import { settleAll } from '../domain/parallel.ts';
+import { isServed } from '../domain/position.ts';
 import type { Page, PartitionId } from '../domain/topic.ts';
 import type { Pending, Subscriber } from '../domain/wake-up.ts';
 import { hourOf } from './doorbell.ts';
@@ -154,8 +156,8 @@ class WakeSweep {
     const { to, topicId, partition, dueAt } = mark;
     if (dueAt + PENDING_GRACE_MS > clock.now()) return;
     const subscription = await subscriptions.read(to.group.name);
-    const isServed = subscription?.group.id === to.group.id && subscription.topics.includes(to.topic);
-    const next = isServed ? await redrives.first(to.group, mark) : undefined;
+    const isSubscribed = subscription?.group.id === to.group.id && subscription.topics.includes(to.topic);
+    const next = isSubscribed ? await redrives.first(to.group, mark) : undefined;
     if (next === undefined) return pending.remove(mark);
     if (next.at + REDRIVE_GRACE_MS > clock.now()) return;
     if ((await this.#standingOf(mark, to, Number.POSITIVE_INFINITY)) !== 'behind') return;
@@ -170,7 +172,7 @@ class WakeSweep {
     head?: LagHead,
   ): Promise<Standing> {
     this.#looks += 1;
-    if (!(await this.#isServed(to))) return 'resting';
+    if (!(await this.#isActive(to))) return 'resting';
     const position = await this.#ports.positions.read({ group: to.group, topicId, partition }, true);
     // One that was added since is made by its first delivery.
     if (position === undefined && partition < to.known) return 'resting';
@@ -180,12 +182,11 @@ class WakeSweep {
     if (head) this.#ports.lags.note({ subscription: group.name, topic, topicId, partition, committed, head });
     if (position === undefined) return 'behind';
     const now = this.#ports.clock.now();
-    const isOwned = position.owner !== undefined && (position.until ?? 0) >= now;
-    return isOwned || (position.push?.failure?.retryAt ?? 0) > now ? 'busy' : 'behind';
+    return isServed(position, now) || dueAtOf(position) > now ? 'busy' : 'behind';
   }
 
   /** That it is, is remembered for this run. That it is not may have changed, and takes marks off: it is asked anew. */
-  async #isServed({ group, topic }: Subscriber): Promise<boolean> {
+  async #isActive({ group, topic }: Subscriber): Promise<boolean> {
     const name = `${group.id}#${topic}`;
     const known = this.#served.get(name);
     if (await known) return true;
